@@ -1,0 +1,151 @@
+#include "engine/next.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace daybook::engine {
+namespace {
+
+using executor::Risk;
+using schema::CallPhase;
+using schema::TurnOutcome;
+
+/// The rule that allows a call without asking, or "" when a person must decide.
+std::string rule_for(const SessionState& state, const CallState& call, const ToolTraits& traits) {
+  if (traits.risk == Risk::read) return "rule:read-only";
+  if (state.policy->mode == schema::ApprovalMode::bypass_approvals) return "rule:bypass-approvals";
+  const auto& grants = state.policy->grants;
+  if (std::find(grants.begin(), grants.end(), call.tool) != grants.end()) {
+    return "grant:" + call.tool;
+  }
+  return "";
+}
+
+std::string known_tools(const ToolTable& tools) {
+  std::string names;
+  for (const auto& [name, traits] : tools) names += (names.empty() ? "" : ", ") + name;
+  return names;
+}
+
+/// Why a call cannot run whatever anybody decides, or "".
+std::string invalid(const CallState& call, const ToolTable& tools) {
+  switch (call.arguments_state) {
+    case schema::ArgumentsState::cut:
+      return fmt::format(
+          "The call was not run: its arguments were cut off by the output limit ({}). Send a "
+          "shorter call, for example by splitting the work into several calls.",
+          call.arguments_error);
+    case schema::ArgumentsState::malformed:
+      return fmt::format("The call was not run: its arguments are not a valid JSON object ({}).",
+                         call.arguments_error);
+    case schema::ArgumentsState::valid: break;
+  }
+  if (!tools.contains(call.tool)) {
+    return fmt::format("The call was not run: there is no tool '{}'. Known tools: {}.", call.tool,
+                       known_tools(tools));
+  }
+  return "";
+}
+
+bool only_reads(const CallState& call, const ToolTable& tools) {
+  const auto found = tools.find(call.tool);
+  return found != tools.end() && found->second.effect == schema::Effect::read_only &&
+         call.arguments_state == schema::ArgumentsState::valid;
+}
+
+step::EndTurn stop(const SessionState& state, const Signals& signals) {
+  step::EndTurn end{TurnOutcome::interrupted, signals.reason, {}, false};
+  for (const auto& call : state.calls) {
+    if (call->phase == CallPhase::answered) continue;
+    end.unanswered.push_back(call->call_id);
+    end.clear_approvals = end.clear_approvals || call->phase == CallPhase::asked;
+  }
+  return end;
+}
+
+/// The longest run of calls from `first` that may run together.
+step::RunCalls run_from(const SessionState& state, const ToolTable& tools, std::size_t first) {
+  step::RunCalls run;
+  for (std::size_t i = first; i < state.calls.size(); ++i) {
+    const CallState& call = *state.calls[i];
+    if (call.phase == CallPhase::answered) continue;
+    if (i > first && !only_reads(call, tools)) break;
+    const bool decided = call.phase == CallPhase::approved;
+    run.items.push_back(
+        {call.call_id, decided ? "" : rule_for(state, call, tools.find(call.tool)->second)});
+    if (!only_reads(call, tools)) break;
+  }
+  return run;
+}
+
+Step next_for_calls(const SessionState& state, const ToolTable& tools, const Signals& signals) {
+  std::vector<std::string> unknown;
+  for (const auto& call : state.calls) {
+    if (call->phase == CallPhase::dispatched) return step::SettleCall{call->call_id};
+    if (call->phase == CallPhase::unknown) unknown.push_back(call->call_id);
+  }
+  if (!unknown.empty()) return step::AwaitReconcile{std::move(unknown)};
+  if (signals.stop) return stop(state, signals);
+  for (std::size_t i = 0; i < state.calls.size(); ++i) {
+    const CallState& call = *state.calls[i];
+    if (call.phase == CallPhase::answered) continue;
+    if (call.phase == CallPhase::approved) return run_from(state, tools, i);
+    if (auto why = invalid(call, tools); !why.empty()) {
+      return step::RefuseCall{call.call_id, std::move(why)};
+    }
+    if (call.phase == CallPhase::asked) return step::AskApproval{call.call_id, true};
+    if (rule_for(state, call, tools.find(call.tool)->second).empty()) {
+      return step::AskApproval{call.call_id, false};
+    }
+    return run_from(state, tools, i);
+  }
+  DAYBOOK_CHECK(!"an answered set of calls is gathered by evolve");
+}
+
+Step after_reply(const SessionState& state) {
+  const auto& turn = *state.turn;
+  switch (turn.stop) {
+    case schema::StopReason::refusal:
+      return step::EndTurn{TurnOutcome::failed, "the model refused to answer", {}, false};
+    case schema::StopReason::content_filter:
+      return step::EndTurn{TurnOutcome::failed, "the provider's content filter stopped the answer",
+                           {}, false};
+    default: return step::EndTurn{TurnOutcome::completed, "", {}, false};
+  }
+}
+
+bool retryable(schema::FailureKind kind) {
+  using enum schema::FailureKind;
+  return kind == retryable_status || kind == connection || kind == stream_cut;
+}
+
+}  // namespace
+
+Step next(const SessionState& state, const ToolTable& tools, const Signals& signals,
+          const Limits& limits) {
+  const auto& turn = *state.turn;
+  if (!turn.open) return step::Idle{};
+  if (state.request->open) return step::AbandonModel{};
+  if (!state.calls.empty()) return next_for_calls(state, tools, signals);
+  if (turn.replied) return after_reply(state);
+  if (signals.stop) return stop(state, signals);
+  if (turn.iterations >= turn.max_iterations) {
+    return step::EndTurn{TurnOutcome::iteration_limit,
+                         fmt::format("the limit of {} model responses was reached",
+                                     turn.max_iterations),
+                         {},
+                         false};
+  }
+  if (turn.failures > 0) {
+    if (turn.failure == schema::FailureKind::cancelled) {
+      return step::EndTurn{TurnOutcome::interrupted, turn.failure_message, {}, false};
+    }
+    if (!retryable(turn.failure) || turn.failures >= limits.max_attempts) {
+      return step::EndTurn{TurnOutcome::failed, turn.failure_message, {}, false};
+    }
+  }
+  return step::RequestModel{turn.attempts + 1, turn.failures > 0 ? turn.retry_at : 0};
+}
+
+}  // namespace daybook::engine
