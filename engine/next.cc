@@ -103,6 +103,15 @@ Step next_for_calls(const SessionState& state, const ToolTable& tools, const Sig
   DAYBOOK_CHECK(!"an answered set of calls is gathered by evolve");
 }
 
+bool has_text(const SessionState& state) {
+  if (state.pending.empty()) return false;
+  const auto& blocks = state.pending.back()->blocks;
+  return std::any_of(blocks.begin(), blocks.end(), [](const auto& block) {
+    return block->kind == schema::BlockKind::text && block->text &&
+           (block->text->blob || !block->text->bytes.empty());
+  });
+}
+
 Step after_reply(const SessionState& state) {
   const auto& turn = *state.turn;
   switch (turn.stop) {
@@ -111,8 +120,16 @@ Step after_reply(const SessionState& state) {
     case schema::StopReason::content_filter:
       return step::EndTurn{TurnOutcome::failed, "the provider's content filter stopped the answer",
                            {}, false};
-    default: return step::EndTurn{TurnOutcome::completed, "", {}, false};
+    default: break;
   }
+  if (turn.stop == schema::StopReason::output_limit && !has_text(state)) {
+    return step::EndTurn{TurnOutcome::failed,
+                         "the output limit was used up before any text of the answer; raise "
+                         "max_output_tokens or lower the reasoning setting",
+                         {},
+                         false};
+  }
+  return step::EndTurn{TurnOutcome::completed, "", {}, false};
 }
 
 bool retryable(schema::FailureKind kind) {
@@ -145,7 +162,7 @@ Step next(const SessionState& state, const ToolTable& tools, const Signals& sign
       return step::EndTurn{TurnOutcome::failed, turn.failure_message, {}, false};
     }
   }
-  return step::RequestModel{turn.attempts + 1, turn.failures > 0 ? turn.retry_at : 0};
+  return step::RequestModel{state.request->attempts + 1, turn.failures > 0 ? turn.retry_at : 0};
 }
 
 }  // namespace daybook::engine

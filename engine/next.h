@@ -27,7 +27,9 @@ struct Signals {
 };
 
 struct Limits {
-  std::uint32_t max_attempts = 6;  // of one model request
+  std::uint32_t max_attempts = 6;           // of one model request
+  std::int64_t first_backoff_ms = 500;      // doubled with every failure, with jitter
+  std::int64_t longest_backoff_ms = 30'000; // a provider's Retry-After may be longer
 };
 
 namespace step {

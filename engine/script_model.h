@@ -15,7 +15,8 @@ namespace daybook::engine {
 /// One response of a scenario.
 struct ScriptStep {
   Reply reply;
-  std::optional<Failure> failure;  // this response fails once instead
+  std::optional<Failure> failure;  // comes instead, on the first `failures` attempts
+  std::uint32_t failures = 0;
 };
 
 struct Scenario {

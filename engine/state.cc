@@ -16,18 +16,11 @@ std::unique_ptr<schema::ContentT> copy(const schema::Content* content) {
 
 std::string copy(const flatbuffers::String* text) { return std::string(text_of(text)); }
 
-std::unique_ptr<schema::Digest> copy(const schema::Digest* digest) {
-  return digest == nullptr ? nullptr : std::make_unique<schema::Digest>(*digest);
-}
-
-std::vector<schema::BlobRef> copy(
-    const flatbuffers::Vector<flatbuffers::Offset<schema::Segment>>* segments) {
+std::vector<schema::BlobRef> copy(const flatbuffers::Vector<const schema::Segment*>* segments) {
   std::vector<schema::BlobRef> refs;
   if (segments == nullptr) return refs;
   refs.reserve(segments->size());
-  for (const auto* segment : *segments) {
-    refs.push_back(segment->blob() == nullptr ? schema::BlobRef() : *segment->blob());
-  }
+  for (const auto* segment : *segments) refs.push_back(segment->blob());
   return refs;
 }
 
@@ -147,6 +140,9 @@ Result<void> Evolver::on(const schema::ModelRequested& e) {
   if (s_.request->open) return refuse("the request before it has no outcome");
   if (!s_.calls.empty()) return refuse("tool calls have no answer");
   auto& r = *s_.request;
+  if (e.request() != r.responses + 1 || e.attempt() != r.attempts + 1) {
+    return refuse("requests are numbered by the responses before them, attempts without gaps");
+  }
   if (e.base() == 0) {
     if (e.shared() != 0) return refuse("a request without a base shares nothing");
     r.messages.clear();
@@ -156,18 +152,14 @@ Result<void> Evolver::on(const schema::ModelRequested& e) {
   for (const auto& ref : copy(e.appended())) r.messages.push_back(ref);
   if (e.system() != nullptr || e.base() == 0) r.system = copy(e.system());
   if (e.tools() != nullptr || e.base() == 0) r.tools = copy(e.tools());
-  r.last_marker =
-      e.markers() == nullptr || e.markers()->size() == 0
-          ? 0
-          : e.markers()->Get(e.markers()->size() - 1) + 1;
+  r.markers.clear();
+  if (e.markers() != nullptr) r.markers.assign(e.markers()->begin(), e.markers()->end());
   r.version = event_.version();
-  r.number = e.request();
-  r.attempt = e.attempt();
+  r.attempts = e.attempt();
   r.open = true;
   r.provider = copy(e.provider());
   r.provider_kind = copy(e.provider_kind());
   r.model = copy(e.model());
-  s_.turn->attempts = e.attempt();
   s_.pending.clear();
   return {};
 }
@@ -191,9 +183,10 @@ void Evolver::add_call(const schema::Block& block) {
 Result<void> Evolver::on(const schema::ModelResponded& e) {
   if (!s_.request->open) return refuse("no request is open");
   s_.request->open = false;
+  s_.request->attempts = 0;
+  ++s_.request->responses;
   auto& turn = *s_.turn;
   ++turn.iterations;
-  turn.attempts = 0;
   turn.failures = 0;
   turn.failure_message.clear();
   turn.retry_at = 0;
