@@ -1,0 +1,354 @@
+#include "engine/config_file.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engine/nearest.h"
+#include "schema/json.h"
+
+namespace daybook::engine {
+namespace {
+
+const char* kind_of(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "a whole number";
+    case toml::node_type::floating_point:
+      return "a fraction";
+    case toml::node_type::boolean:
+      return "true or false";
+    case toml::node_type::array:
+      return "a list";
+    case toml::node_type::table:
+      return "a table";
+    default:
+      return "a date or time";
+  }
+}
+
+/// TOML value as JSON text; false for what JSON cannot say.
+bool append_json(std::string& out, const toml::node& node) {
+  if (const auto* text = node.as_string()) {
+    append_json_string(out, text->get());
+  } else if (const auto* number = node.as_integer()) {
+    out += std::to_string(number->get());
+  } else if (const auto* fraction = node.as_floating_point()) {
+    if (!std::isfinite(fraction->get())) return false;
+    out += fmt::format("{}", fraction->get());
+  } else if (const auto* truth = node.as_boolean()) {
+    out += truth->get() ? "true" : "false";
+  } else if (const auto* list = node.as_array()) {
+    out += '[';
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      if (i > 0) out += ',';
+      if (!append_json(out, *list->get(i))) return false;
+    }
+    out += ']';
+  } else if (const auto* table = node.as_table()) {
+    out += '{';
+    bool first = true;
+    for (const auto& [key, value] : *table) {
+      if (!first) out += ',';
+      first = false;
+      append_json_string(out, key.str());
+      out += ':';
+      if (!append_json(out, value)) return false;
+    }
+    out += '}';
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// Reads the keys of one table, remembers which were asked for, and keeps the first error.
+class TableReader {
+ public:
+  TableReader(const toml::table& table, std::string_view file, std::string path)
+      : table_(table), file_(file), path_(std::move(path)) {}
+
+  const toml::node* find(const char* key) {
+    known_.emplace_back(key);
+    return error_ ? nullptr : table_.get(key);
+  }
+
+  template <class Text>  // std::string or std::optional<std::string>
+  void text(const char* key, Text& out) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    if (const auto* value = node->as_string()) {
+      out = value->get();
+    } else {
+      wrong(*node, key, "a string");
+    }
+  }
+
+  template <class Number>  // std::uint32_t or an optional of it
+  void number(const char* key, Number& out, std::uint32_t least, std::uint32_t most) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    const auto* value = node->as_integer();
+    if (value == nullptr) return wrong(*node, key, "a whole number");
+    if (value->get() < least || value->get() > most) {
+      return fail_at(*node, fmt::format("{} must be from {} to {}, not {}", shown(key), least, most,
+                                        value->get()));
+    }
+    out = static_cast<std::uint32_t>(value->get());
+  }
+
+  void boolean(const char* key, std::optional<bool>& out) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    if (const auto* value = node->as_boolean()) {
+      out = value->get();
+    } else {
+      wrong(*node, key, "true or false");
+    }
+  }
+
+  /// A string out of `choices`.
+  std::optional<std::string> choice(const char* key, std::vector<std::string> choices) {
+    std::optional<std::string> chosen;
+    text(key, chosen);
+    if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return chosen;
+    fail_at(*table_.get(key),
+            fmt::format("{} cannot be '{}'{}", shown(key), *chosen, suggestion(*chosen, choices)));
+    return {};
+  }
+
+  const toml::array* list(const char* key) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return nullptr;
+    if (node->as_array() == nullptr) wrong(*node, key, "a list of strings");
+    return node->as_array();
+  }
+
+  const toml::table* table(const char* key) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return nullptr;
+    if (node->as_table() == nullptr) wrong(*node, key, "a table");
+    return node->as_table();
+  }
+
+  void wrong(const toml::node& node, std::string_view key, std::string_view expected) {
+    fail_at(node, fmt::format("{} must be {}, not {}", shown(key), expected, kind_of(node)));
+  }
+
+  void fail_at(const toml::node& node, const std::string& what) {
+    fail_at_line(node.source().begin.line, what);
+  }
+
+  void fail_at_line(toml::source_index line, const std::string& what) {
+    if (error_) return;
+    error_ = Error{ErrorCode::invalid_argument, fmt::format("{}:{}: {}", file_, line, what)};
+  }
+
+  std::string shown(std::string_view key) const {
+    return path_.empty() ? fmt::format("'{}'", key) : fmt::format("'{}' in [{}]", key, path_);
+  }
+
+  /// The first error, or one for the first key that was never asked for.
+  Result<void> finish() {
+    for (const auto& [key, value] : table_) {
+      if (error_) break;
+      if (std::ranges::find(known_, key.str()) != known_.end()) continue;
+      fail_at_line(key.source().begin.line, fmt::format("unknown key {}{}", shown(key.str()),
+                                                        suggestion(key.str(), known_)));
+    }
+    if (error_) return fail(*error_);
+    return {};
+  }
+
+ private:
+  const toml::table& table_;
+  std::string_view file_;
+  std::string path_;
+  std::vector<std::string> known_;
+  std::optional<Error> error_;
+};
+
+void read_headers(TableReader& reader, ProviderConfig& provider) {
+  const toml::table* headers = reader.table("headers");
+  if (headers == nullptr) return;
+  provider.headers.clear();
+  for (const auto& [name, value] : *headers) {
+    const auto* text = value.as_string();
+    if (text == nullptr) return reader.wrong(value, name.str(), "a string");
+    const auto is_break = [](char c) { return c == '\r' || c == '\n' || c == '\0'; };
+    if (std::ranges::any_of(text->get(), is_break) || std::ranges::any_of(name.str(), is_break) ||
+        name.str().find(':') != std::string_view::npos) {
+      return reader.fail_at(value, fmt::format("header '{}' holds a line break or a colon in its "
+                                               "name: a header is one line",
+                                               name.str()));
+    }
+    provider.headers.emplace_back(name.str(), text->get());
+  }
+}
+
+void read_extra(TableReader& reader, ProviderConfig& provider) {
+  const toml::table* extra = reader.table("extra");
+  if (extra == nullptr) return;
+  std::string object;
+  if (!append_json(object, *extra)) {
+    return reader.fail_at(*extra, "'extra' holds a date, inf or nan, which JSON cannot say");
+  }
+  provider.extra = object.substr(1, object.size() - 2);
+}
+
+Result<void> read_provider(const toml::table& table, std::string_view file,
+                           ProviderConfig& provider) {
+  TableReader reader(table, file, "providers." + provider.name);
+  if (const auto kind = reader.choice("kind", {"script", "openai-chat", "anthropic"})) {
+    provider.kind = *kind;
+  }
+  reader.text("base_url", provider.base_url);
+  reader.text("key_env", provider.key_env);
+  read_headers(reader, provider);
+  read_extra(reader, provider);
+  reader.number("connect_timeout_ms", provider.connect_timeout_ms, 1, kMaxTimeoutMs);
+  reader.number("idle_timeout_ms", provider.idle_timeout_ms, 1, kMaxTimeoutMs);
+
+  while (provider.base_url.ends_with('/')) provider.base_url.pop_back();
+  const auto line = table.source().begin.line;
+  if (provider.name.empty() || provider.name.find(':') != std::string::npos) {
+    reader.fail_at_line(line,
+                        fmt::format("provider '{}' must have a name without ':'", provider.name));
+  } else if (provider.kind.empty()) {
+    reader.fail_at_line(line, fmt::format("provider '{}' needs a kind: script, openai-chat or "
+                                          "anthropic",
+                                          provider.name));
+  } else if (provider.kind != "script" && !provider.base_url.starts_with("http://") &&
+             !provider.base_url.starts_with("https://")) {
+    reader.fail_at_line(line, fmt::format("provider '{}' needs a base_url that starts with http:// "
+                                          "or https://",
+                                          provider.name));
+  }
+  return reader.finish();
+}
+
+Result<void> read_model(const toml::table& table, std::string_view file, std::string_view name,
+                        ModelOverride& model) {
+  TableReader reader(table, file, fmt::format("models.\"{}\"", name));
+  constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
+  reader.number("context_window", model.context_window, 1'000, kMost);
+  reader.number("max_output_tokens", model.max_output_tokens, 1, kMost);
+  if (const auto thinking = reader.choice("thinking", {"none", "budget", "effort"})) {
+    model.thinking = *thinking == "budget"   ? Thinking::budget
+                     : *thinking == "effort" ? Thinking::effort
+                                             : Thinking::none;
+  }
+  reader.number("thinking_budget_tokens", model.thinking_budget_tokens, 1, kMost);
+  reader.text("reasoning_effort", model.reasoning_effort);
+  reader.boolean("cache_markers", model.cache_markers);
+  if (const auto field =
+          reader.choice("max_tokens_field", {"max_tokens", "max_completion_tokens"})) {
+    model.max_tokens_field = *field;
+  }
+  if (name.find(':') == std::string_view::npos) {
+    reader.fail_at_line(table.source().begin.line,
+                        fmt::format("'{}' must be written \"provider:model\"", name));
+  }
+  return reader.finish();
+}
+
+Result<void> read_agent(const toml::table& table, std::string_view file, AgentProfile& agent) {
+  TableReader reader(table, file, "agents." + agent.name);
+  reader.text("instructions", agent.instructions);
+  if (const toml::array* tools = reader.list("tools")) {
+    agent.tools.clear();
+    for (const toml::node& node : *tools) {
+      const auto* tool = node.as_string();
+      if (tool == nullptr) {
+        reader.wrong(node, "tools", "a list of strings");
+      } else if (std::ranges::find(known_tools(), tool->get()) == known_tools().end()) {
+        reader.fail_at(node, fmt::format("there is no tool '{}'{}", tool->get(),
+                                         suggestion(tool->get(), known_tools())));
+      } else if (std::ranges::find(agent.tools, tool->get()) != agent.tools.end()) {
+        reader.fail_at(node, fmt::format("tool '{}' is listed twice", tool->get()));
+      } else {
+        agent.tools.push_back(tool->get());
+      }
+    }
+  }
+  if (agent.instructions.empty()) {
+    reader.fail_at_line(table.source().begin.line,
+                        fmt::format("agent '{}' needs instructions", agent.name));
+  }
+  return reader.finish();
+}
+
+/// Calls `read(name, table)` for each table below `key`.
+template <class Read>
+Result<void> for_each_table(TableReader& reader, const char* key, Read read) {
+  const toml::table* tables = reader.table(key);
+  if (tables == nullptr) return {};
+  for (const auto& [name, value] : *tables) {
+    const toml::table* table = value.as_table();
+    if (table == nullptr) {
+      reader.wrong(value, fmt::format("{}.{}", key, name.str()), "a table");
+      return {};
+    }
+    DAYBOOK_TRY(read(std::string(name.str()), *table));
+  }
+  return {};
+}
+
+Result<void> read_top(Config& config, const toml::table& root, std::string_view file,
+                      ConfigScope scope) {
+  TableReader reader(root, file, "");
+  if (scope == ConfigScope::project) {
+    for (const char* key : {"providers", "approval_mode", "journal"}) {
+      if (const toml::node* node = reader.find(key)) {
+        reader.fail_at(*node, fmt::format("a project may not set '{}': move it to the machine's "
+                                          "configuration file",
+                                          key));
+      }
+    }
+  } else {
+    reader.text("journal", config.journal);
+    if (const auto mode = reader.choice("approval_mode", {"interactive", "bypass-approvals"})) {
+      config.approval_mode = *parse_approval_mode(*mode);
+    }
+    DAYBOOK_TRY(for_each_table(reader, "providers", [&](std::string name, const toml::table& t) {
+      ProviderConfig& provider = config.providers[name];
+      provider.name = std::move(name);
+      return read_provider(t, file, provider);
+    }));
+  }
+  reader.text("model", config.model);
+  reader.text("agent", config.agent);
+  reader.number("max_iterations", config.max_iterations, 1, kMaxIterations);
+  reader.number("turn_timeout_ms", config.turn_timeout_ms, 0, kMaxTimeoutMs);
+  DAYBOOK_TRY(for_each_table(reader, "models", [&](const std::string& name, const toml::table& t) {
+    return read_model(t, file, name, config.models[name]);
+  }));
+  DAYBOOK_TRY(for_each_table(reader, "agents", [&](std::string name, const toml::table& t) {
+    AgentProfile& agent = config.agents[name];
+    if (agent.name.empty()) agent.tools = known_tools();
+    agent.name = std::move(name);
+    return read_agent(t, file, agent);
+  }));
+  return reader.finish();
+}
+
+}  // namespace
+
+Result<void> apply_config_text(Config& config, std::string_view text, std::string_view file,
+                               ConfigScope scope) {
+  try {
+    const toml::table root = toml::parse(text, std::string(file));
+    return read_top(config, root, file, scope);
+  } catch (const toml::parse_error& error) {
+    const auto at = error.source().begin;
+    return fail(ErrorCode::invalid_argument, fmt::format("{}:{}:{}: not valid TOML: {}", file,
+                                                         at.line, at.column, error.description()));
+  }
+}
+
+}  // namespace daybook::engine
