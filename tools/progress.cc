@@ -1,0 +1,111 @@
+#include "tools/progress.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <ostream>
+
+#include "tools/event_json.h"
+#include "tools/format.h"
+
+namespace daybook::tools {
+namespace {
+
+constexpr std::size_t kLineCells = 100;
+
+class Progress : public engine::Observer {
+ public:
+  explicit Progress(std::ostream& err) : err_(err) {}
+
+  void on_event(const schema::Event& event, std::span<const std::byte>) override {
+    if (const auto* e = event.payload_as_ModelRequested()) {
+      if (e->attempt() > 1) line(fmt::format("model: attempt {}", e->attempt()));
+    } else if (const auto* responded = event.payload_as_ModelResponded()) {
+      on_response(*responded);
+    } else if (const auto* failed = event.payload_as_ModelFailed()) {
+      line(fmt::format("model: {}{}", text_of(failed->message()),
+                       failed->retry_at() != 0 ? "; will try again" : ""));
+    } else if (event.payload_as_ModelAbandoned() != nullptr) {
+      line("model: an earlier call was cut off by a crash; asking again");
+    } else if (const auto* decided = event.payload_as_ToolDecided()) {
+      if (decided->decision() != schema::Decision::allow) {
+        line(fmt::format("{}: not run ({})", text_of(decided->call_id()),
+                         text_of(decided->decided_by())));
+      }
+    } else if (const auto* completed = event.payload_as_ToolCompleted()) {
+      on_completed(*completed);
+    } else if (const auto* unknown = event.payload_as_ToolOutcomeUnknown()) {
+      line(fmt::format("{}: outcome unknown: {}", text_of(unknown->call_id()),
+                       text_of(unknown->reason())));
+    }
+  }
+
+  void on_delta(const engine::Delta&) override {}
+  void on_output(std::string_view, std::string_view) override {}
+
+ private:
+  void line(std::string_view text) { err_ << one_line(text) << '\n' << std::flush; }
+
+  void on_response(const schema::ModelResponded& response) {
+    if (response.blocks() == nullptr) return;
+    for (const auto* block : *response.blocks()) {
+      const auto text = block->text() == nullptr ? std::string_view() : inline_bytes(*block->text());
+      if (block->kind() == schema::BlockKind::tool_call) {
+        line(fit(one_line(fmt::format("{}: {} {}", text_of(block->call_id()),
+                                      text_of(block->tool()), text)),
+                 kLineCells));
+      }
+    }
+  }
+
+  void on_completed(const schema::ToolCompleted& completed) {
+    const auto* receipt = completed.receipt();
+    std::string how = "done";
+    if (receipt != nullptr) {
+      how = schema::EnumNameExitKind(receipt->exit());
+      if (receipt->exit() == schema::ExitKind::exited ||
+          receipt->exit() == schema::ExitKind::signalled) {
+        how += fmt::format(" {}", receipt->code());
+      }
+      how += fmt::format(" ({})", duration(receipt->duration_ns()));
+    }
+    if (completed.settled_by() == schema::SettledBy::file_hashes) {
+      how += ", settled by the files' hashes after a crash";
+    }
+    line(fmt::format("{}: {}", text_of(completed.call_id()), how));
+  }
+
+  std::ostream& err_;
+};
+
+class EventStream : public engine::Observer {
+ public:
+  EventStream(std::ostream& out, journal::Journal& journal) : out_(out), journal_(journal) {}
+
+  void on_event(const schema::Event& event, std::span<const std::byte> bytes) override {
+    journal::Entry entry;
+    entry.version = event.version();
+    entry.event = &event;
+    entry.bytes = bytes;
+    out_ << event_json(entry, {&journal_, std::string::npos}) << '\n' << std::flush;
+  }
+
+  void on_delta(const engine::Delta&) override {}
+  void on_output(std::string_view, std::string_view) override {}
+
+ private:
+  std::ostream& out_;
+  journal::Journal& journal_;
+};
+
+}  // namespace
+
+std::unique_ptr<engine::Observer> make_progress(Context& context) {
+  return std::make_unique<Progress>(context.err);
+}
+
+std::unique_ptr<engine::Observer> make_event_stream(Context& context, journal::Journal& journal) {
+  return std::make_unique<EventStream>(context.out, journal);
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "engine/load.h"
+#include "tools/read_journal.h"
+#include "tools/session_run.h"
+
+namespace daybook::tools {
+namespace {
+
+bool unfinished(const engine::SessionState& state) {
+  return state.turn->open || (state.turn->number > 0 &&
+                              state.turn->outcome != schema::TurnOutcome::completed);
+}
+
+Result<int> run(Context& context, const Arguments& arguments) {
+  auto folder = journal_folder(context, arguments);
+  if (!folder) return fail(std::move(folder.error()));
+  auto journal = context.open_journal(*folder, journal::OpenMode::write);
+  if (!journal) return fail(std::move(journal.error()));
+  auto info = find_session(**journal, *arguments.text("SESSION"));
+  if (!info) return fail(std::move(info.error()));
+  auto state = engine::load_state(**journal, info->session);
+  if (!state) return fail(std::move(state.error()));
+  if (!unfinished(*state)) {
+    context.err << fmt::format("daybook: session {} has nothing to resume; give it new work with: "
+                               "daybook run --session {} PROMPT\n",
+                               state->session, state->session);
+    return kExitOk;
+  }
+  auto flags = config_flags(arguments);
+  if (!flags.model) flags.model = state->turn->provider + ":" + state->turn->model;
+  auto config = engine::load_config({context.environment, state->workspace, flags});
+  if (!config) return fail(std::move(config.error()));
+  auto model = engine::resolve_model(*config, config->model, context.environment);
+  if (!model) return fail(std::move(model.error()));
+  auto agent = engine::find_agent(*config, state->agent);
+  if (!agent) return fail(std::move(agent.error()));
+  DAYBOOK_TRY(existing_folder(context, state->workspace, "the session's workspace"));
+
+  SessionRun run{*folder, *config, *model, {}, *agent, config->turn_timeout_ms,
+                 arguments.flag("--json")};
+  run.turn.session = info->session;
+  run.turn.owner = owner_text("resume");
+  run.turn.reason = schema::OwnReason::resume;
+  run.turn.max_iterations = config->max_iterations;
+  run.turn.policy.mode =
+      arguments.text("--approval-mode") ? config->approval_mode : state->policy->mode;
+  for (const auto& root : state->policy->roots) {
+    run.turn.policy.roots.push_back({root->path, root->writable});
+  }
+  run.turn.state = std::move(*state);
+  return run_session(context, **journal, std::move(run));
+}
+
+}  // namespace
+
+Command resume_command() {
+  return {"resume",
+          "Go on with a session's unfinished turn",
+          {{"SESSION", "name, or the start of it"}},
+          turn_options(),
+          run};
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,248 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <ostream>
+#include <random>
+#include <sstream>
+
+#include "engine/load.h"
+#include "schema/utf8.h"
+#include "tools/json_writer.h"
+#include "tools/read_journal.h"
+#include "tools/session_run.h"
+
+namespace daybook::tools {
+namespace {
+
+Result<std::string> read_prompt(Context& context, const Arguments& arguments) {
+  const auto given = arguments.text("PROMPT");
+  const auto option = arguments.text("--prompt");
+  const auto file = arguments.text("--prompt-file");
+  if (given.has_value() + option.has_value() + file.has_value() > 1) {
+    return fail(ErrorCode::invalid_argument,
+                "the prompt is given twice; use one of the argument, --prompt and --prompt-file");
+  }
+  if (given || option) return given ? *given : *option;
+  std::ostringstream bytes;
+  if (file) {
+    std::ifstream in(std::filesystem::path(context.current_folder) / *file, std::ios::binary);
+    bytes << in.rdbuf();
+    if (!in) {
+      return fail(ErrorCode::not_found, fmt::format("cannot read the prompt file '{}'", *file));
+    }
+    return bytes.str();
+  }
+  if (context.in_is_terminal) {
+    return fail(ErrorCode::invalid_argument,
+                "there is no prompt; give it as an argument, with --prompt, with --prompt-file or "
+                "on standard input");
+  }
+  return std::string(std::istreambuf_iterator<char>(context.in), {});
+}
+
+Result<std::string> checked_prompt(Context& context, const Arguments& arguments) {
+  auto prompt = read_prompt(context, arguments);
+  if (!prompt) return prompt;
+  if (prompt->find_first_not_of(" \t\r\n") == std::string::npos) {
+    return fail(ErrorCode::invalid_argument, "the prompt is empty; say what the agent should do");
+  }
+  if (!is_utf8(*prompt)) {
+    return fail(ErrorCode::invalid_argument,
+                "the prompt is not valid UTF-8; convert it, for example with iconv");
+  }
+  return prompt;
+}
+
+/// "20261129-131502-7f3a": sorts by time, short enough to type.
+Result<SessionId> new_session_name() {
+  std::random_device random;
+  return SessionId::parse(fmt::format("{:%Y%m%d-%H%M%S}-{:04x}", fmt::gmtime(std::time(nullptr)),
+                                      random() & 0xffff));
+}
+
+Result<std::vector<executor::Root>> writable_roots(const Context& context,
+                                                   const Arguments& arguments,
+                                                   std::vector<executor::Root> roots) {
+  for (const auto& path : arguments.list("--add-dir")) {
+    auto folder = existing_folder(context, path, "--add-dir");
+    if (!folder) return fail(std::move(folder.error()));
+    std::erase_if(roots, [&](const auto& root) { return root.path == *folder; });
+    roots.push_back({std::move(*folder), true});
+  }
+  return roots;
+}
+
+/// A folder that holds the journal or lies in it would let tools write what they must not.
+Result<void> keep_apart(const std::vector<executor::Root>& roots, const std::string& journal) {
+  std::error_code ignored;
+  const auto store = std::filesystem::weakly_canonical(journal, ignored);
+  for (const auto& root : roots) {
+    const auto relative = std::filesystem::path(root.path).lexically_relative(store);
+    if (root.writable && !relative.empty() && *relative.begin() != "..") {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("the folder '{}' lies in the journal '{}'; choose another one",
+                              root.path, journal));
+    }
+  }
+  return {};
+}
+
+/// A command that was given before, with the same request id and prompt.
+Result<std::optional<int>> answered_before(Context& context, journal::Journal& journal,
+                                           const std::string& request_id, Digest content,
+                                           SessionRun& run) {
+  auto known = journal.find_request("run", request_id);
+  if (!known) return fail(std::move(known.error()));
+  if (!*known) return std::nullopt;
+  const auto& record = **known;
+  if (record.content != content) {
+    return fail(ErrorCode::conflict,
+                fmt::format("request id '{}' was used for another prompt, in session {}; use a new "
+                            "id for a new prompt",
+                            request_id, record.session.str()));
+  }
+  auto answer = engine::recorded_answer(journal, record.session, record.version);
+  if (!answer) return fail(std::move(answer.error()));
+  if (answer->completed) {
+    if (run.json) {
+      JsonWriter writer;
+      writer.begin_object().member("session", record.session.str());
+      writer.member("outcome", "completed").member("answer", answer->text);
+      context.out << writer.end_object().text() << '\n';
+    } else {
+      context.out << answer->text << '\n';
+    }
+    return kExitOk;
+  }
+  if (!answer->last_turn) {
+    return fail(ErrorCode::conflict,
+                fmt::format("request '{}' was interrupted and session {} has gone on with other "
+                            "work; use a new request id",
+                            request_id, record.session.str()));
+  }
+  run.turn.session = record.session;
+  run.turn.reason = schema::OwnReason::resume;
+  run.turn.prompt.reset();
+  return std::nullopt;
+}
+
+Result<void> check_continues(const SessionRun& run, const Arguments& arguments) {
+  const auto& state = run.turn.state;
+  if (state.version == 0) return {};
+  if (run.turn.prompt && state.turn->open) {
+    return fail(ErrorCode::conflict,
+                fmt::format("session {0} has an unfinished turn; finish it first with: daybook "
+                            "resume {0}",
+                            state.session));
+  }
+  const auto agent = arguments.text("--agent");
+  if (agent && *agent != state.agent) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("session {} belongs to agent '{}'; leave --agent out or start a new "
+                            "session",
+                            state.session, state.agent));
+  }
+  return {};
+}
+
+Result<void> set_policy(const Context& context, const Arguments& arguments, SessionRun& run,
+                        const std::string& workspace) {
+  const auto& recorded = *run.turn.state.policy;
+  std::vector<executor::Root> roots = {{workspace, true}};
+  if (recorded.generation > 0) {
+    roots.clear();
+    for (const auto& root : recorded.roots) roots.push_back({root->path, root->writable});
+    if (arguments.text("--workspace") && roots.front().path != workspace) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("session {} works in '{}'; leave --workspace out or start a new "
+                              "session",
+                              run.turn.state.session, roots.front().path));
+    }
+  }
+  const std::string spill = spill_folder_of(run.journal_folder, run.turn.session);
+  std::erase_if(roots, [](const auto& root) { return !root.writable; });
+  auto all = writable_roots(context, arguments, std::move(roots));
+  if (!all) return fail(std::move(all.error()));
+  DAYBOOK_TRY(keep_apart(*all, run.journal_folder));
+  all->push_back({spill, false});
+  run.turn.policy.roots = std::move(*all);
+  const bool keep = recorded.generation > 0 && !arguments.text("--approval-mode");
+  run.turn.policy.mode = keep ? recorded.mode : run.config.approval_mode;
+  return {};
+}
+
+Result<int> run(Context& context, const Arguments& arguments) {
+  auto prompt = checked_prompt(context, arguments);
+  if (!prompt) return fail(std::move(prompt.error()));
+  auto workspace = existing_folder(context, arguments.text("--workspace").value_or("."),
+                                   "the workspace");
+  if (!workspace) return fail(std::move(workspace.error()));
+  auto flags = config_flags(arguments);
+  flags.agent = arguments.text("--agent");
+  auto config = engine::load_config({context.environment, *workspace, flags});
+  if (!config) return fail(std::move(config.error()));
+  auto folder = journal_folder(context, arguments);
+  if (!folder) return fail(std::move(folder.error()));
+  auto agent = engine::find_agent(*config, config->agent);
+  if (!agent) return fail(std::move(agent.error()));
+  auto model = engine::resolve_model(*config, config->model, context.environment);
+  if (!model) return fail(std::move(model.error()));
+  auto session = arguments.text("--session") ? SessionId::parse(*arguments.text("--session"))
+                                             : new_session_name();
+  if (!session) return fail(std::move(session.error()));
+
+  auto journal = context.open_journal(*folder, journal::OpenMode::create);
+  if (!journal) return fail(std::move(journal.error()));
+  SessionRun run{*folder, *config, *model, {}, *agent, config->turn_timeout_ms,
+                 arguments.flag("--json")};
+  run.turn.session = *session;
+  run.turn.prompt = *prompt;
+  run.turn.owner = owner_text("run");
+  run.turn.max_iterations = config->max_iterations;
+  run.turn.request_content = Digest::of(*prompt);
+  if (const auto id = arguments.text("--request-id")) {
+    run.turn.request_id = *id;
+    auto answered = answered_before(context, **journal, *id, run.turn.request_content, run);
+    if (!answered) return fail(std::move(answered.error()));
+    if (*answered) return **answered;
+  }
+  auto state = engine::load_state(**journal, run.turn.session);
+  if (!state) return fail(std::move(state.error()));
+  run.turn.state = std::move(*state);
+  DAYBOOK_TRY(check_continues(run, arguments));
+  if (run.turn.state.version > 0) {
+    auto recorded = engine::find_agent(*config, run.turn.state.agent);
+    if (!recorded) return fail(std::move(recorded.error()));
+    run.agent = *recorded;
+  }
+  DAYBOOK_TRY(set_policy(context, arguments, run, *workspace));
+  if (!run.json) context.err << "session " << run.turn.session.str() << '\n';
+  return run_session(context, **journal, std::move(run));
+}
+
+}  // namespace
+
+Command run_command() {
+  Command command{
+      "run",
+      "Run one turn of an agent session",
+      {{"PROMPT", "what the agent should do", false}},
+      {
+          {"--prompt", ValueKind::text, "TEXT", "the same, as an option"},
+          {"--prompt-file", ValueKind::text, "FILE", "read the prompt from a file"},
+          {"--agent", ValueKind::text, "NAME", "agent profile (default cowork)"},
+          {"--workspace", ValueKind::text, "DIR", "folder to work in (default: this one)"},
+          {"--add-dir", ValueKind::list, "DIR", "further folder the agent may change"},
+          {"--session", ValueKind::text, "NAME", "go on with this session, or name a new one"},
+          {"--request-id", ValueKind::text, "ID",
+           "make the command repeatable: a known id gives the first answer"},
+      },
+      run};
+  for (auto& option : turn_options()) command.options.push_back(std::move(option));
+  return command;
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,281 @@
+#include "tools/session_run.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <filesystem>
+#include <ostream>
+
+#include "engine/asio_clock.h"
+#include "engine/clock_tool.h"
+#include "engine/http_model.h"
+#include "engine/load.h"
+#include "engine/script_model.h"
+#include "executor/direct.h"
+#include "tools/json_writer.h"
+#include "tools/progress.h"
+#include "tools/terminal_approver.h"
+
+namespace daybook::tools {
+namespace {
+
+namespace asio = boost::asio;
+using Kind = engine::TurnReport::Kind;
+
+constexpr std::size_t kToolThreads = 8;
+
+Result<std::unique_ptr<engine::Model>> make_model(asio::io_context& io, engine::Clock& clock,
+                                                  const engine::ResolvedModel& model) {
+  if (model.provider.kind != "script") return engine::make_http_model(io, clock);
+  auto scenario = engine::load_scenario(model.model);
+  if (!scenario) return fail(std::move(scenario.error()));
+  return engine::make_script_model(std::move(*scenario), clock);
+}
+
+engine::ModelChoice choice_of(const engine::ResolvedModel& model) {
+  engine::ModelChoice choice;
+  choice.provider = model.provider.name;
+  choice.model = model.model;
+  choice.codec = engine::find_codec(model.provider.kind);
+  DAYBOOK_CHECK(choice.codec != nullptr);
+  choice.url = model.provider.base_url + choice.codec->path();
+  choice.headers = choice.codec->headers(model.key);
+  for (const auto& [name, value] : model.provider.headers) {
+    choice.headers.push_back(fmt::format("{}: {}", name, value));
+  }
+  choice.key = model.key;
+  choice.params.model = model.model;
+  choice.params.max_output_tokens = model.settings.max_output_tokens;
+  choice.params.max_tokens_field = model.settings.max_tokens_field;
+  if (model.settings.thinking == engine::Thinking::budget) {
+    choice.params.thinking_budget_tokens = model.settings.thinking_budget_tokens;
+  }
+  if (model.settings.thinking == engine::Thinking::effort) {
+    choice.params.reasoning_effort = model.settings.reasoning_effort;
+  }
+  choice.params.extra = model.provider.extra;
+  choice.marker_ttl =
+      model.settings.cache_markers ? schema::CacheTtl::minutes_5 : schema::CacheTtl::none;
+  choice.connect_timeout_ms = model.provider.connect_timeout_ms;
+  choice.idle_timeout_ms = model.provider.idle_timeout_ms;
+  return choice;
+}
+
+std::string actor_name() {
+  const char* user = getlogin();
+  return fmt::format("person:{}", user == nullptr ? std::to_string(getuid()) : std::string(user));
+}
+
+std::string_view outcome_name(Kind kind) {
+  switch (kind) {
+    case Kind::completed:
+      return "completed";
+    case Kind::interrupted:
+      return "interrupted";
+    case Kind::failed:
+      return "failed";
+    case Kind::iteration_limit:
+      return "iteration-limit";
+    case Kind::needs_reconcile:
+      return "needs-reconcile";
+    case Kind::needs_approval:
+      return "needs-approval";
+    case Kind::nothing_to_do:
+      return "nothing-to-do";
+  }
+  return "unknown";
+}
+
+int exit_code_of(Kind kind) {
+  switch (kind) {
+    case Kind::completed:
+    case Kind::nothing_to_do:
+      return kExitOk;
+    case Kind::interrupted:
+      return kExitInterrupted;
+    case Kind::failed:
+      return kExitTurnFailed;
+    case Kind::iteration_limit:
+      return kExitIterationLimit;
+    case Kind::needs_reconcile:
+    case Kind::needs_approval:
+      return kExitNeedsDecision;
+  }
+  return kExitError;
+}
+
+/// What the person can do about a turn that did not complete.
+std::string advice(const std::string& session, const engine::TurnReport& report) {
+  switch (report.kind) {
+    case Kind::interrupted:
+    case Kind::failed:
+    case Kind::iteration_limit:
+      return fmt::format("{}: {}; go on with: daybook resume {}", outcome_name(report.kind),
+                         report.message, session);
+    case Kind::needs_reconcile: {
+      std::string text =
+          "a crash interrupted tool calls and nobody can tell whether they took effect; look, then "
+          "say so for each:";
+      for (const auto& call : report.calls) {
+        text += fmt::format("\n  daybook reconcile {} {} --outcome applied|not-applied|retry",
+                            session, call);
+      }
+      return text + fmt::format("\nthen go on with: daybook resume {}", session);
+    }
+    case Kind::needs_approval:
+      return fmt::format(
+          "{} waits for approval and there is no terminal to ask on; run on a terminal: daybook "
+          "resume {}",
+          report.calls.at(0), session);
+    case Kind::nothing_to_do:
+      return fmt::format("session {} has nothing to go on with", session);
+    case Kind::completed:
+      return report.truncated ? "the answer was cut by the output limit" : "";
+  }
+  return "";
+}
+
+void tell(Context& context, const std::string& session, const engine::TurnReport& report,
+          bool json) {
+  if (json) {
+    JsonWriter writer;
+    writer.begin_object().member("session", session);
+    writer.member("outcome", outcome_name(report.kind));
+    if (report.kind == Kind::completed) writer.member("answer", report.answer);
+    if (!report.message.empty()) writer.member("message", report.message);
+    if (!report.calls.empty()) {
+      writer.key("calls").begin_array();
+      for (const auto& call : report.calls) writer.value(call);
+      writer.end_array();
+    }
+    context.out << writer.end_object().text() << '\n' << std::flush;
+    return;
+  }
+  if (report.kind == Kind::completed) context.out << report.answer << '\n' << std::flush;
+  const std::string text = advice(session, report);
+  if (!text.empty()) context.err << "daybook: " << text << '\n';
+}
+
+/// First signal: stop cleanly. Second: leave at once; the journal makes both resumable, and the
+/// commands under way end with this process.
+void watch_signals(asio::signal_set& signals, engine::Driver& driver, int seen) {
+  signals.async_wait([&signals, &driver, seen](boost::system::error_code error, int number) {
+    if (error) return;
+    if (seen > 0) _exit(128 + number);
+    driver.stop(fmt::format("interrupted by {}", number == SIGINT ? "Ctrl-C" : "a signal"));
+    watch_signals(signals, driver, seen + 1);
+  });
+}
+
+}  // namespace
+
+std::string owner_text(std::string_view command) {
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  return fmt::format("pid {} on {} (daybook {})", getpid(), host, command);
+}
+
+std::string spill_folder_of(const std::string& journal_folder, const SessionId& session) {
+  return (std::filesystem::path(journal_folder) / "spill" / session.str()).string();
+}
+
+Result<std::string> existing_folder(const Context& context, const std::string& path,
+                                    std::string_view what) {
+  const auto full = std::filesystem::path(context.current_folder) / path;
+  std::error_code error;
+  const auto resolved = std::filesystem::canonical(full, error);
+  if (error) {
+    return fail(ErrorCode::not_found, fmt::format("{} '{}' cannot be used: {}; give an existing "
+                                                  "folder",
+                                                  what, path, error.message()));
+  }
+  if (!std::filesystem::is_directory(resolved, error)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} '{}' is not a folder; give an existing folder", what, path));
+  }
+  return resolved.string();
+}
+
+std::vector<Option> turn_options() {
+  return {
+      {"--model", ValueKind::text, "PROVIDER:MODEL", "model to call; script:FILE plays a scenario"},
+      {"--approval-mode", ValueKind::text, "MODE", "interactive or bypass-approvals"},
+      {"--max-iterations", ValueKind::number, "N", "model responses the turn may use"},
+      {"--timeout", ValueKind::number, "SECONDS", "stop the turn cleanly after this long"},
+  };
+}
+
+engine::ConfigFlags config_flags(const Arguments& arguments) {
+  engine::ConfigFlags flags;
+  flags.model = arguments.text("--model");
+  flags.journal = arguments.text("--journal");
+  flags.approval_mode = arguments.text("--approval-mode");
+  if (const auto limit = arguments.number("--max-iterations")) {
+    flags.max_iterations = static_cast<std::uint32_t>(std::min<std::uint64_t>(*limit, UINT32_MAX));
+  }
+  if (const auto seconds = arguments.number("--timeout")) {
+    flags.turn_timeout_ms =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(*seconds, 4'000'000) * 1000);
+  }
+  return flags;
+}
+
+Result<int> run_session(Context& context, journal::Journal& journal, SessionRun run) {
+  asio::io_context io;
+  const auto clock = engine::make_asio_clock(io);
+  auto model = make_model(io, *clock, run.model);
+  if (!model) return fail(std::move(model.error()));
+
+  engine::TurnRequest& turn = run.turn;
+  turn.model = choice_of(run.model);
+  turn.agent = {run.agent->name, run.agent->instructions, run.agent->tools};
+  turn.spill_folder = std::filesystem::path(run.journal_folder) / "spill";
+  turn.version = std::string(version());
+  std::error_code ignored;
+  std::filesystem::create_directories(spill_folder_of(run.journal_folder, turn.session), ignored);
+
+  executor::Tools tools = executor::make_all_tools(context.environment, turn.policy.roots.at(0).path);
+  tools.push_back(engine::make_current_time_tool(*clock));
+  const auto executor = executor::make_direct_executor(std::move(tools), {});
+  const auto approver = make_terminal_approver(io, actor_name());
+  const auto observer =
+      run.json ? make_event_stream(context, journal) : make_progress(context);
+  asio::thread_pool pool(kToolThreads);
+  engine::Driver driver(
+      io,
+      {journal, *executor, **model, *clock, *approver, *observer,
+       [&pool](std::function<void()> work) { asio::post(pool, std::move(work)); }},
+      std::move(turn));
+
+  asio::signal_set signals(io, SIGINT, SIGTERM);
+  watch_signals(signals, driver, 0);
+  asio::steady_timer deadline(io);
+  if (run.timeout_ms > 0) {
+    deadline.expires_after(std::chrono::milliseconds(run.timeout_ms));
+    deadline.async_wait([&](boost::system::error_code error) {
+      if (!error) driver.stop(fmt::format("timed out after {} s", run.timeout_ms / 1000));
+    });
+  }
+  const auto guard = asio::make_work_guard(io);
+  std::optional<Result<engine::TurnReport>> report;
+  driver.start([&](Result<engine::TurnReport> done) {
+    report = std::move(done);
+    io.stop();
+  });
+  io.run();
+  executor->close();
+  pool.join();
+  if (!report->has_value()) return fail(std::move(report->error()));
+  // A checkpoint is only a cache: failing to write one is not the turn's failure.
+  static_cast<void>(engine::save_checkpoint_if_due(journal, driver.state()));
+  tell(context, driver.state().session, **report, run.json);
+  return exit_code_of((*report)->kind);
+}
+
+}  // namespace daybook::tools

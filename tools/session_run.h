@@ -1,0 +1,38 @@
+// What `run` and `resume` share: a world made of the real parts, one turn driven in it, and its
+// outcome told.
+#pragma once
+
+#include "engine/driver.h"
+#include "tools/command.h"
+
+namespace daybook::tools {
+
+struct SessionRun {
+  std::string journal_folder;
+  engine::Config config;
+  engine::ResolvedModel model;
+  engine::TurnRequest turn;       // session, state, prompt, policy, limits; the rest is filled in
+  const engine::AgentProfile* agent = nullptr;
+  std::uint32_t timeout_ms = 0;   // 0: none
+  bool json = false;
+};
+
+/// Runs until the turn ends or cannot go on, and returns the exit code. The first SIGINT or
+/// SIGTERM stops the turn cleanly, the second ends the process at once.
+Result<int> run_session(Context& context, journal::Journal& journal, SessionRun run);
+
+/// "pid 4711 on host (daybook run)".
+std::string owner_text(std::string_view command);
+
+/// Folder that holds the cut tool results of a session.
+std::string spill_folder_of(const std::string& journal_folder, const SessionId& session);
+
+/// The options that run and resume have in common, and what they mean.
+std::vector<Option> turn_options();
+engine::ConfigFlags config_flags(const Arguments& arguments);
+
+/// Existing folder, absolute and resolved; an error says what is wrong with it.
+Result<std::string> existing_folder(const Context& context, const std::string& path,
+                                    std::string_view what);
+
+}  // namespace daybook::tools
