@@ -18,9 +18,9 @@ std::unique_ptr<schema::ContentT> content(const std::string& text) {
 }  // namespace
 
 Story::Story(const std::string& name)
-    : writer_(*SessionId::parse(name), {}, [this] {
-        ++ticks_;
-        return journal::Stamp{static_cast<std::int64_t>(ticks_) * 1'000'000, ticks_, ticks_};
+    : writer_(*SessionId::parse(name), {}, [tick = std::uint64_t{0}]() mutable {
+        ++tick;
+        return journal::Stamp{static_cast<std::int64_t>(tick) * 1'000'000, tick, tick};
       }) {
   using executor::Risk;
   using schema::Effect;

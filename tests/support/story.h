@@ -53,7 +53,6 @@ class Story {
  private:
   Result<void> take(journal::Batch batch);
   journal::SessionWriter writer_;
-  std::uint64_t ticks_ = 0;
 };
 
 }  // namespace daybook::tests
