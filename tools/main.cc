@@ -1,1 +1,64 @@
-int main() { return 0; }
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+
+#include "tools/command.h"
+#include "tools/fd_stream.h"
+
+namespace {
+
+daybook::engine::Environment read_environment(char** variables) {
+  daybook::engine::Environment environment;
+  for (; *variables != nullptr; ++variables) {
+    const std::string_view entry(*variables);
+    const auto equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return environment;
+}
+
+std::size_t terminal_columns(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+daybook::Result<std::unique_ptr<daybook::journal::Journal>> open_journal(
+    const std::string& folder, daybook::journal::OpenMode mode) {
+  daybook::journal::RocksOptions options;
+  options.folder = folder;
+  options.mode = mode;
+  return daybook::journal::open_rocks_journal(std::move(options));
+}
+
+}  // namespace
+
+int main(int argc, char** argv, char** variables) {
+  // A closed pipe must not end a turn between an effect and its record: writes fail instead.
+  signal(SIGPIPE, SIG_IGN);
+  daybook::tools::FdBuffer out_buffer(STDOUT_FILENO);
+  std::ostream out(&out_buffer);
+  std::error_code ignored;
+  daybook::tools::Context context{std::cin,
+                                  out,
+                                  std::cerr,
+                                  read_environment(variables),
+                                  std::filesystem::current_path(ignored).string(),
+                                  isatty(STDIN_FILENO) == 1,
+                                  isatty(STDOUT_FILENO) == 1,
+                                  terminal_columns(STDOUT_FILENO),
+                                  {},
+                                  open_journal};
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  const int code = daybook::tools::run_cli(arguments, context);
+  out.flush();
+  // Whoever closed the pipe has read enough; any other failure lost output.
+  if (out_buffer.error() == 0 || out_buffer.error() == EPIPE) return code;
+  std::cerr << "daybook: cannot write the output: " << std::strerror(out_buffer.error()) << '\n';
+  return code == 0 ? daybook::tools::kExitError : code;
+}

@@ -1,0 +1,36 @@
+#include <filesystem>
+#include <ostream>
+
+#include "tools/command.h"
+#include "tools/json_writer.h"
+#include "tools/read_journal.h"
+
+namespace daybook::tools {
+namespace {
+
+Result<int> run(Context& context, const Arguments& arguments) {
+  const auto journal = open_for_reading(context, arguments);
+  if (!journal) return fail(journal.error());
+  const std::filesystem::path given(*arguments.text("FOLDER"));
+  const std::string folder =
+      given.is_absolute() ? given.string() : (context.current_folder / given).string();
+  DAYBOOK_TRY((*journal)->backup(folder));
+  if (arguments.flag("--json")) {
+    context.out << JsonWriter().begin_object().member("folder", folder).end_object().text() << '\n';
+  } else {
+    context.out << "copied the journal to " << folder << '\n';
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Command backup_command() {
+  return {"backup",
+          "Copy the journal, consistently, into a folder that does not exist yet",
+          {{"FOLDER", "where the copy goes"}},
+          {},
+          run};
+}
+
+}  // namespace daybook::tools

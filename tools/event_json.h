@@ -1,0 +1,26 @@
+// Events as JSON, by walking the schema: a new payload needs no code here. The shape is in
+// docs/events.md.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "journal/journal.h"
+
+namespace daybook::tools {
+
+struct EventJsonOptions {
+  /// Where contents that are blobs come from. Null: only their digests are shown.
+  journal::Journal* journal = nullptr;
+  /// Longest content shown; longer ones are cut and say so.
+  std::size_t content_limit = std::string::npos;
+};
+
+/// One JSON object without a line break. A hole becomes {"version":N,"damage":"..."}.
+std::string event_json(const journal::Entry& entry, const EventJsonOptions& options);
+
+/// Calls `visit` for every blob that the event names. False when the payload's kind is unknown,
+/// so that its blobs cannot be known either.
+bool for_each_blob(const schema::Event& event, const std::function<void(const BlobRef&)>& visit);
+
+}  // namespace daybook::tools

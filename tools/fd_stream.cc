@@ -1,0 +1,33 @@
+#include "tools/fd_stream.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace daybook::tools {
+
+FdBuffer::FdBuffer(int fd) : fd_(fd) {
+  setp(buffer_.data(), buffer_.data() + buffer_.size());
+}
+
+FdBuffer::int_type FdBuffer::overflow(int_type next) {
+  if (sync() != 0) return traits_type::eof();
+  if (!traits_type::eq_int_type(next, traits_type::eof())) sputc(traits_type::to_char_type(next));
+  return traits_type::not_eof(next);
+}
+
+int FdBuffer::sync() {
+  const char* at = pbase();
+  while (error_ == 0 && at < pptr()) {
+    const ssize_t written = ::write(fd_, at, static_cast<std::size_t>(pptr() - at));
+    if (written >= 0) {
+      at += written;
+    } else if (errno != EINTR) {
+      error_ = errno;
+    }
+  }
+  setp(buffer_.data(), buffer_.data() + buffer_.size());
+  return error_ == 0 ? 0 : -1;
+}
+
+}  // namespace daybook::tools

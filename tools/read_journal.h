@@ -1,0 +1,20 @@
+// What every reading command does first: find the journal, open it beside its writer, find the
+// session.
+#pragma once
+
+#include "tools/command.h"
+
+namespace daybook::tools {
+
+/// Opens read-only the journal that --journal or the configuration names.
+Result<std::unique_ptr<journal::Journal>> open_for_reading(Context& context,
+                                                           const Arguments& arguments);
+
+/// The folder of the journal, absolute.
+Result<std::string> journal_folder(const Context& context, const Arguments& arguments);
+
+/// `given` is a session's name or a start of it that only one has. Errors: `invalid_argument`
+/// (several match: lists them), `not_found` (names the nearest or the first few).
+Result<journal::SessionInfo> find_session(journal::Journal& journal, std::string_view given);
+
+}  // namespace daybook::tools

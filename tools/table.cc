@@ -1,0 +1,50 @@
+#include "tools/table.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "schema/result.h"
+#include "tools/format.h"
+
+namespace daybook::tools {
+namespace {
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kLeastFlexible = 8;
+
+}  // namespace
+
+void Table::add(const std::vector<std::string>& cells) {
+  DAYBOOK_CHECK(cells.size() == rows_.front().size());
+  auto& row = rows_.emplace_back();
+  for (const std::string& cell : cells) row.push_back(one_line(cell));
+}
+
+void Table::print(std::ostream& out, std::size_t columns, bool colour) const {
+  std::vector<std::size_t> widths(rows_.front().size());
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], display_width(row[i]));
+    }
+  }
+  std::size_t total = kGap * (widths.size() - 1);
+  for (const std::size_t width : widths) total += width;
+  if (columns > 0 && total > columns) {
+    std::size_t& width = widths[flexible_];
+    const std::size_t excess = total - columns;
+    width = std::max(std::min(width, kLeastFlexible), width > excess ? width - excess : 0);
+  }
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    std::string line;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const std::string cell = fit(rows_[r][i], widths[i]);
+      line += cell;
+      if (i + 1 < widths.size()) line.append(widths[i] - display_width(cell) + kGap, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << (r == 0 && colour ? "\x1b[1m" : "") << line << (r == 0 && colour ? "\x1b[0m" : "")
+        << '\n';
+  }
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,217 @@
+#include "tools/transcript.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tools/format.h"
+
+namespace daybook::tools {
+namespace {
+
+std::string receipt_title(const schema::ToolCompleted& completed) {
+  const auto* receipt = completed.receipt();
+  if (receipt == nullptr) return fmt::format("{}: no receipt", text_of(completed.call_id()));
+  std::string exit = schema::EnumNameExitKind(receipt->exit());
+  if (receipt->exit() == schema::ExitKind::exited ||
+      receipt->exit() == schema::ExitKind::signalled) {
+    exit += fmt::format(" {}", receipt->code());
+  }
+  const bool settled = completed.settled_by() == schema::SettledBy::file_hashes;
+  return fmt::format("{}: {}, {}{}", text_of(completed.call_id()), exit,
+                     duration(receipt->duration_ns()), settled ? ", settled by file hashes" : "");
+}
+
+std::string decision_title(const schema::ToolDecided& decided) {
+  const std::string_view verb = decided.decision() == schema::Decision::allow  ? "allowed"
+                                : decided.decision() == schema::Decision::deny ? "denied"
+                                                                               : "refused";
+  return fmt::format("{}: {} {} by {}, policy {}", text_of(decided.call_id()),
+                     text_of(decided.tool()), verb, text_of(decided.decided_by()),
+                     decided.policy_generation());
+}
+
+std::string policy_title(const schema::PolicyChanged& policy) {
+  std::vector<std::string> parts;
+  if (policy.roots() != nullptr) {
+    for (const auto* root : *policy.roots()) {
+      parts.push_back(
+          fmt::format("{}{}", text_of(root->path()), root->writable() ? "" : " (read only)"));
+    }
+  }
+  return fmt::format("policy {}: {}, {}", policy.generation(),
+                     schema::EnumNameApprovalMode(policy.mode()), fmt::join(parts, ", "));
+}
+
+/// Turns one event into items; one object an event.
+class Items {
+ public:
+  Items(journal::Journal& journal, const schema::Event& event) : journal_(journal), event_(event) {}
+
+  std::vector<TranscriptItem> make() {
+    using schema::Payload;
+    switch (event_.payload_type()) {
+      case Payload::TurnStarted:
+        turn_started(*event_.payload_as_TurnStarted());
+        break;
+      case Payload::TurnEnded:
+        turn_ended(*event_.payload_as_TurnEnded());
+        break;
+      case Payload::ModelRequested:
+        break;  // its answer or failure says more
+      case Payload::RateLimitObserved:
+        break;
+      case Payload::ModelResponded:
+        responded(*event_.payload_as_ModelResponded());
+        break;
+      case Payload::ModelFailed:
+        failed(*event_.payload_as_ModelFailed());
+        break;
+      default:
+        one_liner();
+    }
+    return std::move(items_);
+  }
+
+ private:
+  void add(std::string kind, std::string title, std::string body = "") {
+    items_.push_back({event_.version(), event_.recorded_at(), event_.turn(), std::move(kind),
+                      std::move(title), std::move(body)});
+  }
+
+  std::string bytes(const schema::Content* content) {
+    auto read = journal::content_bytes(journal_, content);
+    if (read) return std::move(*read);
+    add("hole", "content cannot be read", read.error().message);
+    return {};
+  }
+
+  void turn_started(const schema::TurnStarted& turn) {
+    const std::string prompt = bytes(turn.prompt());
+    const std::string continues =
+        turn.continues() == 0 ? "" : fmt::format(", continues turn {}", turn.continues());
+    add("turn", fmt::format("turn {} started with {}:{}{}", turn.turn(), text_of(turn.provider()),
+                            text_of(turn.model()), continues));
+    if (turn.prompt() != nullptr) add("prompt", "user", prompt);
+  }
+
+  void turn_ended(const schema::TurnEnded& turn) {
+    std::string title = fmt::format("turn {} {}", turn.turn(),
+                                    turn.outcome() == schema::TurnOutcome::iteration_limit
+                                        ? "reached its iteration limit"
+                                        : std::string(schema::EnumNameTurnOutcome(turn.outcome())));
+    if (turn.truncated()) title += ", its answer cut by the output limit";
+    // The answer was shown with the response that held it.
+    add("turn", std::move(title), std::string(text_of(turn.message())));
+  }
+
+  void responded(const schema::ModelResponded& responded) {
+    if (responded.blocks() == nullptr) return;
+    for (const auto* block : *responded.blocks()) {
+      const std::string text = bytes(block->text());
+      switch (block->kind()) {
+        case schema::BlockKind::text:
+          add("text", "assistant", text);
+          break;
+        case schema::BlockKind::reasoning:
+          add("reasoning", "reasoning", text);
+          break;
+        case schema::BlockKind::tool_call:
+          add("call",
+              fmt::format("{}: call of {}", text_of(block->call_id()), text_of(block->tool())),
+              text);
+          break;
+        default:
+          add("text", schema::EnumNameBlockKind(block->kind()), text);
+      }
+    }
+  }
+
+  void failed(const schema::ModelFailed& failed) {
+    const std::string status =
+        failed.http_status() == 0 ? "" : fmt::format(" (HTTP {})", failed.http_status());
+    add("failure",
+        fmt::format("model call failed: {}{}", schema::EnumNameFailureKind(failed.kind()), status),
+        std::string(text_of(failed.message())));
+  }
+
+  void one_liner() {
+    if (const auto* started = event_.payload_as_SessionStarted()) {
+      add("life", fmt::format("session started by daybook {}, agent {}, workspace {}",
+                              text_of(started->daybook_version()), text_of(started->agent()),
+                              text_of(started->workspace())));
+    } else if (const auto* notice = event_.payload_as_NoticeAdded()) {
+      add("notice", "notice", std::string(text_of(notice->text())));
+    } else if (const auto* acquired = event_.payload_as_OwnerAcquired()) {
+      add("life", fmt::format("owner: {} ({})", text_of(acquired->owner()),
+                              schema::EnumNameOwnReason(acquired->reason())));
+    } else if (const auto* released = event_.payload_as_OwnerReleased()) {
+      add("life", fmt::format("owner left: {}", text_of(released->reason())));
+    } else if (const auto* policy = event_.payload_as_PolicyChanged()) {
+      add("policy", policy_title(*policy), std::string(text_of(policy->reason())));
+    } else if (const auto* abandoned = event_.payload_as_ModelAbandoned()) {
+      add("failure", "model call abandoned: it may have been billed",
+          std::string(text_of(abandoned->reason())));
+    } else {
+      calls();
+    }
+  }
+
+  void calls() {
+    if (const auto* decided = event_.payload_as_ToolDecided()) {
+      add("decision", decision_title(*decided), bytes(decided->result()));
+    } else if (const auto* dispatched = event_.payload_as_ToolDispatched()) {
+      add("decision", fmt::format("{}: started, attempt {}", text_of(dispatched->call_id()),
+                                  dispatched->attempt()));
+    } else if (const auto* completed = event_.payload_as_ToolCompleted()) {
+      add("result", receipt_title(*completed), bytes(completed->result()));
+    } else if (const auto* unknown = event_.payload_as_ToolOutcomeUnknown()) {
+      add("result", fmt::format("{}: outcome unknown", text_of(unknown->call_id())),
+          std::string(text_of(unknown->reason())));
+    } else if (const auto* settled = event_.payload_as_ToolReconciled()) {
+      add("decision",
+          fmt::format("{}: reconciled as {} by {}", text_of(settled->call_id()),
+                      schema::EnumNameReconciliation(settled->outcome()),
+                      text_of(settled->actor())),
+          std::string(text_of(settled->note())));
+    } else {
+      approvals();
+    }
+  }
+
+  void approvals() {
+    if (const auto* requested = event_.payload_as_ApprovalRequested()) {
+      add("approval",
+          fmt::format("{}: approval of {} asked for", text_of(requested->call_id()),
+                      text_of(requested->tool())),
+          std::string(text_of(requested->summary())));
+    } else if (const auto* decided = event_.payload_as_ApprovalDecided()) {
+      add("approval",
+          fmt::format(
+              "{}: {} by {} for {}", text_of(decided->call_id()),
+              schema::EnumNameDecision(decided->decision()), text_of(decided->actor()),
+              decided->scope() == schema::ApprovalScope::session ? "the session" : "this call"));
+    } else if (const auto* cleared = event_.payload_as_ApprovalCleared()) {
+      add("approval", fmt::format("{}: approval no longer needed", text_of(cleared->call_id())),
+          std::string(text_of(cleared->cause())));
+    } else {
+      add("unknown",
+          fmt::format("event of a kind that this build does not know: {}", payload_name(event_)));
+    }
+  }
+
+  journal::Journal& journal_;
+  const schema::Event& event_;
+  std::vector<TranscriptItem> items_;
+};
+
+}  // namespace
+
+std::vector<TranscriptItem> transcript_items(journal::Journal& journal,
+                                             const journal::Entry& entry) {
+  if (entry.event == nullptr) {
+    return {{entry.version, 0, 0, "hole", "this event cannot be read", entry.damage}};
+  }
+  return Items(journal, *entry.event).make();
+}
+
+}  // namespace daybook::tools
