@@ -85,6 +85,9 @@ struct Command {
 };
 
 /// One function a subcommand, each in its own file.
+Command run_command();
+Command resume_command();
+Command reconcile_command();
 Command sessions_command();
 Command show_command();
 Command log_command();
