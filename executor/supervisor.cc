@@ -59,13 +59,10 @@ tl::expected<std::unique_ptr<Supervisor>, SpawnFailure> Supervisor::start(
   UniqueFd theirs(pair[1]);
   const std::vector<char*> argv = pointers(spec.argv);
   const std::vector<char*> env = pointers(spec.env);
-  child::Launch launch{spec.program.c_str(),
-                       argv.data(),
-                       env.data(),
-                       theirs.get(),
-                       spec.cwd_fd,
-                       {spec.stdio[0], spec.stdio[1], spec.stdio[2]},
-                       ladder};
+  child::Launch launch{spec.program.c_str(), argv.data(),
+                       env.data(),           theirs.get(),
+                       spec.cwd_fd,          {spec.stdio[0], spec.stdio[1], spec.stdio[2]},
+                       spec.extra_fd,        ladder};
   pid_t pid = 0;
   {
     const SignalsBlocked blocked;

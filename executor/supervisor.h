@@ -29,12 +29,16 @@ struct KillLadder {
   int drain_total_ms = 2000;
 };
 
+/// Out of the way of the descriptors that scripts use.
+inline constexpr int kExtraFd = 198;
+
 struct SpawnSpec {
   std::string program;  // path; no search
   std::vector<std::string> argv;
   std::vector<std::string> env;             // NAME=value; the whole environment
   int cwd_fd = -1;                          // folder to start in, required
   std::array<int, 3> stdio = {-1, -1, -1};  // -1: /dev/null
+  int extra_fd = -1;                        // what the target gets as kExtraFd; -1: nothing
 };
 
 struct SpawnFailure {

@@ -81,6 +81,10 @@ int become_target(const Launch& launch, pid_t supervisor) {
   prefer_in_oom();
   int none[1] = {-1};
   keep_only(none, 0, CLOSE_RANGE_CLOEXEC);
+  if (launch.extra >= 0) {
+    if (::dup2(launch.extra, kExtraFd) < 0) return errno;
+    ::fcntl(kExtraFd, F_SETFD, 0);
+  }
   reset_signals();
   sigset_t empty;
   ::sigemptyset(&empty);
@@ -276,8 +280,9 @@ void isolate(const Launch& launch) {
   ::sigaction(SIGCHLD, &action, nullptr);
   ::setsid();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  int keep[5] = {launch.control, launch.cwd, launch.stdio[0], launch.stdio[1], launch.stdio[2]};
-  keep_only(keep, 5, 0);
+  int keep[6] = {launch.control,  launch.cwd,      launch.stdio[0],
+                 launch.stdio[1], launch.stdio[2], launch.extra};
+  keep_only(keep, 6, 0);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int slot = 0; slot < 3; ++slot) ::dup2(null, slot);
   if (null > 2) ::close(null);
@@ -302,6 +307,7 @@ void supervise(const Launch& launch) {
   for (const int fd : launch.stdio) {
     if (fd > 2) ::close(fd);
   }
+  if (launch.extra >= 0) ::close(launch.extra);
   ::close(launch.cwd);
   [[maybe_unused]] const int ignored = ::chdir("/");  // pins no mount
   int error = 0;

@@ -38,6 +38,7 @@ struct Launch {
   int control;
   int cwd;
   int stdio[3];
+  int extra;  // becomes kExtraFd
   KillLadder ladder;
 };
 
