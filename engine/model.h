@@ -91,10 +91,13 @@ inline bool is_retryable(schema::FailureKind kind) {
 
 struct ModelParams {
   std::string model;
-  std::uint32_t max_output_tokens = 0;
-  std::uint32_t thinking_budget_tokens = 0;  // 0: not requested
+  std::uint32_t max_output_tokens = 0;       // 0: the provider's own limit, where it has one
+  std::uint32_t thinking_budget_tokens = 0;  // 0: not requested; unused where there is no such field
   std::string reasoning_effort;              // "": not requested
-  std::string extra;                         // further JSON members from the configuration, or ""
+  /// openai-chat: the limit is called max_completion_tokens (api.openai.com) instead of max_tokens.
+  bool limit_is_max_completion_tokens = false;
+  /// Further members from the configuration, as in a JSON object without its braces, or "".
+  std::string extra;
 };
 
 /// A body as segments: what `frame` joins. Views must outlive the call.
@@ -118,7 +121,8 @@ using DeltaSink = std::function<void(const Delta&)>;
 class StreamDecoder {
  public:
   virtual ~StreamDecoder() = default;
-  /// One event; a Failure ends the response.
+  /// One event; a Failure ends the response. A body that came as one JSON document, because the
+  /// endpoint does not stream, is given as a single event without a name.
   virtual std::optional<Failure> on_event(std::string_view name, std::string_view data,
                                           const DeltaSink& sink) = 0;
   /// After the last byte: the reply if it is whole, stream_cut otherwise.
@@ -138,20 +142,24 @@ class Codec {
   virtual std::string_view kind() const = 0;
   /// Whether requests carry explicit cache markers.
   virtual bool has_markers() const = 0;
+  /// The parameters as JSON members without braces.
   virtual std::string head(const ModelParams& params) const = 0;
   virtual std::string render_system(std::string_view text) const = 0;
   virtual std::string render_tool(const ToolDefinition& tool) const = 0;
   /// A tool message may need several provider messages: they are joined by ','.
   /// A tool call whose arguments are not valid is rendered with an empty object.
   virtual std::string render_message(const Message& message) const = 0;
+  /// The body. Markers add bytes and change none; at most four, system marker included.
   virtual std::string frame(const RequestParts& parts) const = 0;
 
-  /// Path below the base URL, e.g. "/v1/messages".
+  /// Path below the base URL: "/v1/messages" (anthropic), "/chat/completions" (openai-chat, whose
+  /// base URLs end in the version by custom).
   virtual std::string path() const = 0;
   /// Headers besides content-type, including the key's when there is one.
   virtual std::vector<std::string> headers(std::string_view key) const = 0;
   virtual std::unique_ptr<StreamDecoder> decoder() const = 0;
   /// Meaning of an answer that is not 2xx.
+  /// Retry times are in the headers and thus the transport's.
   virtual Failure classify(int http_status, std::string_view body) const = 0;
 };
 
@@ -164,7 +172,7 @@ struct ModelCall {
   const Codec* codec = nullptr;
   std::string url;
   std::vector<std::string> headers;  // as Codec::headers gave them, plus the configuration's
-  std::string key;                   // masked in whatever comes back
+  std::string key;                   // masked in whatever comes back, from 8 bytes on
   std::string body;
   std::uint32_t request = 0;         // for the script provider: which request of the session,
   std::uint32_t attempt = 0;         // and which attempt of it
@@ -176,7 +184,7 @@ struct ModelOutcome {
   tl::expected<Reply, Failure> reply;
   std::vector<std::pair<std::string, std::string>> rate_limit_headers;
   std::int64_t started_at_ns = 0;     // UTC
-  std::int64_t first_byte_at_ns = 0;  // 0: none came
+  std::int64_t first_byte_at_ns = 0;  // of the body; 0: none came
   std::int64_t ended_at_ns = 0;
 };
 

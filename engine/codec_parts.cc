@@ -1,0 +1,87 @@
+#include "engine/codec_parts.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace daybook::engine {
+
+void add_json_member(std::string& out, std::string_view name, std::string_view json) {
+  if (!out.empty() && out.back() != '{') out.push_back(',');
+  append_json_string(out, name);
+  out.push_back(':');
+  out.append(json);
+}
+
+void add_member(std::string& out, std::string_view name, std::string_view value) {
+  add_json_member(out, name, "");
+  append_json_string(out, value);
+}
+
+void append_joined(std::string& out, std::span<const std::string_view> values) {
+  bool first = true;
+  for (const std::string_view value : values) {
+    if (!first) out.push_back(',');
+    first = false;
+    out.append(value);
+  }
+}
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos;
+}
+
+void judge_arguments(Block& call, std::string text, bool may_be_cut) {
+  using enum schema::ArgumentsState;
+  call.text = std::move(text);
+  call.arguments_state = valid;
+  if (is_blank(call.text)) {
+    if (may_be_cut) {
+      call.arguments_state = cut;
+      call.arguments_error = "the output ended before the arguments began";
+    } else {
+      call.text = "{}";
+    }
+    return;
+  }
+  auto parsed = parse_json(call.text);
+  // The parser skips a byte order mark, which inside a request would be a syntax error.
+  if (parsed && parsed->is_object() && !call.text.starts_with("\xEF\xBB\xBF")) return;
+  call.arguments_state = parsed || !may_be_cut ? malformed : cut;
+  call.arguments_error = parsed ? "the arguments are not a JSON object" : parsed.error().message;
+}
+
+std::string_view arguments_or_empty(const Block& call) {
+  const bool usable = call.arguments_state == schema::ArgumentsState::valid && !is_blank(call.text);
+  return usable ? std::string_view(call.text) : std::string_view("{}");
+}
+
+const Json* member(const Json& object, std::string_view key) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(std::string(key));
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::optional<std::uint64_t> count_at(const Json& object, std::string_view key) {
+  const Json* value = member(object, key);
+  if (value == nullptr || !value->is_number_integer()) return std::nullopt;
+  if (!value->is_number_unsigned() && value->get<std::int64_t>() < 0) return std::nullopt;
+  return value->get<std::uint64_t>();
+}
+
+Failure stream_cut(std::string message) {
+  Failure failure;
+  failure.kind = schema::FailureKind::stream_cut;
+  failure.message = std::move(message);
+  return failure;
+}
+
+Failure not_json(std::string_view data, const std::string& why) {
+  Failure failure;
+  failure.kind = schema::FailureKind::bad_response;
+  failure.message = fmt::format("the endpoint sent an event that is {}", why);
+  failure.raw = std::string(data.substr(0, 4096));
+  return failure;
+}
+
+}  // namespace daybook::engine

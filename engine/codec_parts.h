@@ -1,0 +1,45 @@
+// What the wire formats share: writing members, judging tool arguments, reading counts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/model.h"
+#include "schema/json.h"
+
+namespace daybook::engine {
+
+/// Stands for a message that would otherwise have no content: endpoints refuse those, and leaving
+/// the message out would break the alternation of roles.
+inline constexpr std::string_view kNoContent = "(no content)";
+
+/// Appends `"name":"value"` after a comma when the text already holds a member.
+void add_member(std::string& out, std::string_view name, std::string_view value);
+/// The same with a value that is JSON already.
+void add_json_member(std::string& out, std::string_view name, std::string_view json);
+
+void append_joined(std::string& out, std::span<const std::string_view> values);
+
+/// Nothing but white space: endpoints refuse such text blocks as empty.
+bool is_blank(std::string_view text);
+
+/// Sets text, state and error of a tool call from its arguments as received. No text at all means
+/// no arguments. `may_be_cut`: the output ended before the model was done.
+void judge_arguments(Block& call, std::string text, bool may_be_cut);
+
+/// The arguments to send back: the received bytes, or an empty object when they are not valid.
+std::string_view arguments_or_empty(const Block& call);
+
+/// A count; absent when missing, null, negative or not an integer.
+std::optional<std::uint64_t> count_at(const Json& object, std::string_view key);
+
+/// The member, or null when there is none or `object` is not an object.
+const Json* member(const Json& object, std::string_view key);
+
+Failure stream_cut(std::string message);
+Failure not_json(std::string_view data, const std::string& why);
+
+}  // namespace daybook::engine

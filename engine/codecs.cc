@@ -1,0 +1,12 @@
+#include "engine/codecs.h"
+
+namespace daybook::engine {
+
+const Codec* find_codec(std::string_view kind) {
+  for (const Codec* codec : {&anthropic_codec(), &openai_chat_codec()}) {
+    if (codec->kind() == kind) return codec;
+  }
+  return nullptr;
+}
+
+}  // namespace daybook::engine

@@ -1,0 +1,166 @@
+#include "engine/provider_error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "engine/codec_parts.h"
+#include "schema/utf8.h"
+
+namespace daybook::engine {
+namespace {
+
+using schema::FailureKind;
+
+constexpr std::size_t kMaxMessageBytes = 2000;
+constexpr std::size_t kMaxRawBytes = 64 << 10;
+
+constexpr std::array<std::string_view, 6> kNoMoney = {
+    "insufficient_quota",   "billing_error",        "billing_hard_limit_reached",
+    "insufficient_balance", "insufficient_credits", "exceeded_current_quota_error"};
+constexpr std::array<std::string_view, 5> kOverflow = {
+    "context_length_exceeded", "exceed_context_size_error", "request_too_large",
+    "context_window_exceeded", "string_above_max_length"};
+/// For servers that only say it in words; compared in lower case.
+constexpr std::array<std::string_view, 10> kOverflowWords = {
+    "prompt is too long",         "exceed context limit",
+    "maximum context length",     "context length exceeded",
+    "exceeds the context window", "exceeds the available context size",
+    "exceeded model token limit", "exceeds the model's maximum context",
+    "prompt exceeds max length",  "input is too long"};
+constexpr std::array<std::string_view, 5> kAuthentication = {
+    "authentication_error", "permission_error", "invalid_api_key", "invalid_authentication_error",
+    "permission_denied"};
+constexpr std::array<std::string_view, 6> kPermanent = {
+    "invalid_request_error",    "not_found_error", "model_not_found",
+    "content_policy_violation", "content_filter",  "unsupported_value"};
+
+template <std::size_t N>
+bool holds(const std::array<std::string_view, N>& names, const ProviderError& error) {
+  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    return name == error.type || name == error.code;
+  });
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+bool says_overflow(const ProviderError& error) {
+  const std::string words = lower(error.message);
+  return std::any_of(kOverflowWords.begin(), kOverflowWords.end(), [&](std::string_view phrase) {
+    return words.find(phrase) != std::string::npos;
+  });
+}
+
+FailureKind kind_of(int status, const ProviderError& error) {
+  if (holds(kNoMoney, error) || status == 402) return FailureKind::permanent;
+  if (holds(kOverflow, error) || status == 413) return FailureKind::context_overflow;
+  if (status == 401 || status == 403) return FailureKind::authentication;
+  if (status == 429) return FailureKind::retryable_status;
+  if (says_overflow(error)) return FailureKind::context_overflow;
+  if (status == 408 || status == 409 || status >= 500) return FailureKind::retryable_status;
+  if (holds(kAuthentication, error)) return FailureKind::authentication;
+  if (status >= 400 || holds(kPermanent, error)) return FailureKind::permanent;
+  // An answer that began well: rate limits, overload and faults of the server, for the most part.
+  return FailureKind::retryable_status;
+}
+
+std::string as_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : dump_json(value);
+}
+
+std::string shortened(std::string_view text) {
+  if (text.size() <= kMaxMessageBytes) return std::string(text);
+  return std::string(text.substr(0, utf8_floor(text, kMaxMessageBytes))) + " ...";
+}
+
+std::string describe_html(std::string_view body) {
+  const std::string low = lower(body);
+  const std::size_t open = low.find("<title>");
+  const std::size_t close = low.find("</title>");
+  if (open == std::string::npos || close == std::string::npos || close < open + 7) {
+    return "an HTML page without a title";
+  }
+  const std::string_view title = body.substr(open + 7, close - open - 7);
+  return fmt::format("an HTML page titled '{}'", shortened(title).substr(0, 200));
+}
+
+/// FastAPI: a string, or a list of {"loc":[...],"msg":"..."}.
+std::string detail_text(const Json& detail) {
+  if (!detail.is_array() || detail.empty()) return as_text(detail);
+  const std::string message = json_text(detail.front(), "msg");
+  return message.empty() ? dump_json(detail) : message;
+}
+
+}  // namespace
+
+bool is_error_object(const Json& value) {
+  if (value.is_array()) return !value.empty() && is_error_object(value.front());
+  if (!value.is_object()) return false;
+  const Json* error = member(value, "error");
+  const bool told = error != nullptr && (error->is_object() || error->is_string());
+  return (told && !error->empty() && *error != "") || json_text(value, "type") == "error" ||
+         json_text(value, "object") == "error";
+}
+
+ProviderError read_error(const Json& value) {
+  if (value.is_array() && !value.empty()) return read_error(value.front());
+  ProviderError out;
+  const Json* inner = member(value, "error");
+  const Json& from = inner != nullptr && inner->is_object() ? *inner : value;
+  out.message = json_text(from, "message");
+  out.type = json_text(from, "type");
+  if (const Json* code = member(from, "code"); code != nullptr && !code->is_null()) {
+    out.code = as_text(*code);
+    const auto number = count_at(from, "code");
+    if (number && *number >= 400 && *number < 600) out.status = static_cast<int>(*number);
+  }
+  if (out.message.empty() && inner != nullptr && inner->is_string()) {
+    out.message = inner->get<std::string>();
+  }
+  if (const Json* detail = member(from, "detail"); out.message.empty() && detail != nullptr) {
+    out.message = detail_text(*detail);
+  }
+  if (out.message.empty()) out.message = dump_json(value);
+  out.message = shortened(out.message);
+  return out;
+}
+
+ProviderError read_error(std::string_view body) {
+  if (auto parsed = parse_json(body); parsed && (parsed->is_object() || parsed->is_array())) {
+    return read_error(*parsed);
+  }
+  ProviderError out;
+  const std::string start = lower(body.substr(0, 512));
+  if (start.find("<html") != std::string::npos || start.find("<!doctype") != std::string::npos) {
+    out.message = describe_html(body);
+  } else {
+    out.message = repair_utf8(shortened(body));
+  }
+  return out;
+}
+
+Failure classify_error(int http_status, const ProviderError& error, std::string raw) {
+  Failure failure;
+  failure.http_status = http_status >= 400 || error.status == 0 ? http_status : error.status;
+  failure.kind = kind_of(failure.http_status, error);
+  failure.message = is_blank(error.message)
+                        ? fmt::format("HTTP status {} without a message", failure.http_status)
+                        : error.message;
+  failure.raw = std::move(raw);
+  if (failure.raw.size() > kMaxRawBytes) failure.raw.resize(utf8_floor(failure.raw, kMaxRawBytes));
+  return failure;
+}
+
+Failure classify_error(int http_status, std::string_view body) {
+  return classify_error(http_status, read_error(body), std::string(body));
+}
+
+}  // namespace daybook::engine

@@ -1,0 +1,32 @@
+// What an endpoint's error means. One table for all: compatible servers answer in each other's
+// shapes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/model.h"
+#include "schema/json.h"
+
+namespace daybook::engine {
+
+struct ProviderError {
+  std::string message;  // the provider's words, or a short description of the body
+  std::string type;
+  std::string code;
+  int status = 0;  // an HTTP status inside the error object; 0: none
+};
+
+/// Reads {"error":{...}}, {"error":"..."}, {"type":"error","error":{...}}, {"message":...},
+/// {"detail":...}, an array of any of these, plain text and HTML.
+ProviderError read_error(std::string_view body);
+ProviderError read_error(const Json& value);
+
+/// Whether a JSON document is an error rather than a message or a part of one.
+bool is_error_object(const Json& value);
+
+/// `http_status` below 400: the error came inside a response that began well.
+Failure classify_error(int http_status, const ProviderError& error, std::string raw);
+Failure classify_error(int http_status, std::string_view body);
+
+}  // namespace daybook::engine
