@@ -1,0 +1,243 @@
+#include "journal/rocks_journal.h"
+
+#include <fmt/format.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+#include <rocksdb/utilities/checkpoint.h>
+
+#include <optional>
+
+#include "journal/folder.h"
+#include "journal/keys.h"
+#include "journal/owner_lock.h"
+#include "journal/reader.h"
+#include "journal/store.h"
+#include "journal/verify.h"
+#include "journal/witness.h"
+#include "journal/writer.h"
+
+namespace daybook::journal {
+namespace {
+
+/// Where a journal is, and through what it is reached.
+struct Site {
+  FolderPaths paths;
+  std::shared_ptr<rocksdb::FileSystem> fs;
+  std::shared_ptr<rocksdb::Env> env;
+};
+
+/// Opens an existing database for writing. RocksDB deletes what it could not recover, so a look
+/// that changes nothing comes first.
+Result<std::unique_ptr<Store>> reopen_writer_store(const Site& site) {
+  auto witnessed = Witness::read(*site.fs, site.paths.witness);
+  if (!witnessed) return fail(std::move(witnessed.error()));
+  {
+    auto look = open_store(site.paths.db, site.env.get(), StoreMode::look, false);
+    if (!look) return look;
+    auto last = last_position(**look);
+    if (!last) return fail(std::move(last.error()));
+    DAYBOOK_TRY(check_witness(*last, *witnessed, site.paths.folder));
+  }
+  return open_store(site.paths.db, site.env.get(), StoreMode::writer, false);
+}
+
+/// Makes the journal, or finishes making it; whatever is there already stays.
+Result<std::unique_ptr<Store>> create_journal(const Site& site) {
+  const auto made = site.fs->CreateDirIfMissing(site.paths.db, rocksdb::IOOptions(), nullptr);
+  if (!made.ok()) return fail(error_of(made, fmt::format("making {}", site.paths.db)));
+  auto store = open_store(site.paths.db, site.env.get(), StoreMode::writer, true);
+  if (!store) return store;
+  auto last = last_position(**store);
+  if (!last) return fail(std::move(last.error()));
+  DAYBOOK_TRY(Witness::create(*site.fs, site.paths.witness, *last));
+  DAYBOOK_TRY(mark_folder(*site.fs, site.paths));
+  return store;
+}
+
+/// What the writing and the reading journal share: everything that only reads.
+class RocksReader : public Journal {
+ public:
+  RocksReader(Site site, std::unique_ptr<Store> store)
+      : site_(std::move(site)), gate_(std::move(store)) {}
+
+  Result<Head> head(const SessionId& session) override {
+    return with_store([&](Store& store) { return read_head(store, session); });
+  }
+  Result<void> read(const SessionId& session, std::uint64_t from, ReadMode mode,
+                    const EntryVisitor& visit) override {
+    return with_store(
+        [&](Store& store) { return read_session(store, session, from, mode, visit); });
+  }
+  Result<void> tail(std::uint64_t from, const EntryVisitor& visit) override {
+    return with_store([&](Store& store) { return read_tail(store, from, visit); });
+  }
+  Result<std::vector<SessionInfo>> sessions(std::string_view prefix) override {
+    return with_store([&](Store& store) { return read_sessions(store, prefix); });
+  }
+  Result<std::string> blob(const BlobRef& ref) override {
+    return with_store([&](Store& store) { return read_blob(store, ref); });
+  }
+  Result<std::optional<RequestRecord>> find_request(std::string_view scope,
+                                                    std::string_view id) override {
+    return with_store([&](Store& store) { return read_request(store, scope, id); });
+  }
+  Result<std::optional<Checkpoint>> load_checkpoint(const SessionId& session,
+                                                    std::string_view projection) override {
+    return with_store([&](Store& store) { return read_checkpoint(store, session, projection); });
+  }
+  Result<VerifyReport> verify(const Refold& refold) override {
+    return with_store([&](Store& store) { return verify_store(store, refold); });
+  }
+
+ protected:
+  template <class Use>
+  auto with_store(const Use& use) -> decltype(use(std::declval<Store&>())) {
+    auto store = gate_.use();
+    if (!store) return fail(std::move(store.error()));
+    return use(**store);
+  }
+
+  const Site site_;
+  StoreGate gate_;
+};
+
+class ReadingJournal final : public RocksReader {
+ public:
+  using RocksReader::RocksReader;
+
+  void append(Append, AppendDone done) override { done(fail(read_only())); }
+  Result<void> save_checkpoint(const SessionId&, std::string_view, const Checkpoint&) override {
+    return fail(read_only());
+  }
+  Result<void> backup(const std::string&) override { return fail(read_only()); }
+
+  Result<void> refresh() override {
+    auto witnessed = Witness::read(*site_.fs, site_.paths.witness);
+    if (!witnessed) return fail(std::move(witnessed.error()));
+    return with_store([&](Store& store) -> Result<void> {
+      const auto status = store.db().TryCatchUpWithPrimary();
+      if (!status.ok()) return fail(error_of(status, "following the journal's writer"));
+      auto last = last_position(store);
+      if (!last) return fail(std::move(last.error()));
+      return check_witness(*last, *witnessed, site_.paths.folder);
+    });
+  }
+
+ private:
+  Error read_only() const {
+    return {ErrorCode::unsupported,
+            fmt::format("the journal in {} is open for reading only: open it for writing",
+                        site_.paths.folder)};
+  }
+};
+
+class WritingJournal final : public RocksReader {
+ public:
+  WritingJournal(OwnerLock lock, Site site, std::unique_ptr<Store> store, Witness witness,
+                 std::uint64_t last, Writer::Post post)
+      : RocksReader(std::move(site), std::move(store)),
+        lock_(std::move(lock)),
+        writer_(gate_, std::move(witness), last, std::move(post),
+                [this] { return reopen_writer_store(site_); }) {}
+
+  void append(Append append, AppendDone done) override {
+    writer_.submit(std::move(append), std::move(done));
+  }
+
+  Result<void> save_checkpoint(const SessionId& session, std::string_view projection,
+                               const Checkpoint& checkpoint) override {
+    return with_store([&](Store& store) -> Result<void> {
+      const auto status = store.db().Put({}, store.main(), projection_key(session, projection),
+                                         encode_checkpoint(checkpoint));
+      if (!status.ok()) return fail(error_of(status, "saving a checkpoint"));
+      return {};
+    });
+  }
+
+  Result<void> backup(const std::string& folder) override;
+
+  Result<void> refresh() override { return {}; }
+
+ private:
+  OwnerLock lock_;  // outlives the database
+  Writer writer_;
+};
+
+Result<void> WritingJournal::backup(const std::string& folder) {
+  const Site copy{FolderPaths(folder), site_.fs, site_.env};
+  auto state = inspect_folder(*copy.fs, copy.paths);
+  if (!state) return fail(std::move(state.error()));
+  if (*state != FolderState::absent) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} exists already: name a folder that does not", folder));
+  }
+  DAYBOOK_TRY(make_folder(*copy.fs, copy.paths));
+  DAYBOOK_TRY(with_store([&](Store& store) -> Result<void> {
+    rocksdb::Checkpoint* raw = nullptr;
+    auto status = rocksdb::Checkpoint::Create(&store.db(), &raw);
+    const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
+    if (status.ok()) status = checkpoint->CreateCheckpoint(copy.paths.db);
+    if (!status.ok()) return fail(error_of(status, fmt::format("copying to {}", folder)));
+    return {};
+  }));
+  auto copied = open_store(copy.paths.db, copy.env.get(), StoreMode::look, false);
+  if (!copied) return fail(std::move(copied.error()));
+  auto last = last_position(**copied);
+  if (!last) return fail(std::move(last.error()));
+  DAYBOOK_TRY(Witness::create(*copy.fs, copy.paths.witness, *last));
+  return mark_folder(*copy.fs, copy.paths);
+}
+
+Error no_journal(const Site& site) {
+  return {ErrorCode::not_found,
+          fmt::format("there is no journal in {}: check the path, or run something first",
+                      site.paths.folder)};
+}
+
+Result<std::unique_ptr<Journal>> open_reading(Site site) {
+  // Before the database: a witness read later could be ahead of what was read.
+  auto witnessed = Witness::read(*site.fs, site.paths.witness);
+  if (!witnessed) return fail(std::move(witnessed.error()));
+  auto store = open_store(site.paths.db, site.env.get(), StoreMode::follower, false);
+  if (!store) return fail(std::move(store.error()));
+  auto last = last_position(**store);
+  if (!last) return fail(std::move(last.error()));
+  DAYBOOK_TRY(check_witness(*last, *witnessed, site.paths.folder));
+  return std::make_unique<ReadingJournal>(std::move(site), std::move(*store));
+}
+
+Result<std::unique_ptr<Journal>> open_writing(Site site, RocksOptions options, FolderState state) {
+  if (state == FolderState::absent) DAYBOOK_TRY(make_folder(*site.fs, site.paths));
+  auto lock = OwnerLock::take(site.paths.lock, options.owner);
+  if (!lock) return fail(std::move(lock.error()));
+  // Again: another process may have made the journal before this one held the lock.
+  auto locked_state = inspect_folder(*site.fs, site.paths);
+  if (!locked_state) return fail(std::move(locked_state.error()));
+  auto store = *locked_state == FolderState::journal ? reopen_writer_store(site)
+                                                      : create_journal(site);
+  if (!store) return fail(std::move(store.error()));
+  auto last = last_position(**store);
+  if (!last) return fail(std::move(last.error()));
+  auto witness = Witness::open(*site.fs, site.paths.witness);
+  if (!witness) return fail(std::move(witness.error()));
+  witness->write(*last);
+  return std::make_unique<WritingJournal>(std::move(*lock), std::move(site), std::move(*store),
+                                          std::move(*witness), *last, std::move(options.post));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Journal>> open_rocks_journal(RocksOptions options) {
+  auto base = options.file_system ? options.file_system : rocksdb::FileSystem::Default();
+  auto fs = private_files(std::move(base));
+  Site site{FolderPaths(options.folder), fs, rocksdb::NewCompositeEnv(fs)};
+  auto state = inspect_folder(*site.fs, site.paths);
+  if (!state) return fail(std::move(state.error()));
+  if (*state != FolderState::journal && options.mode != OpenMode::create) {
+    return fail(no_journal(site));
+  }
+  if (options.mode == OpenMode::read_only) return open_reading(std::move(site));
+  return open_writing(std::move(site), std::move(options), *state);
+}
+
+}  // namespace daybook::journal
