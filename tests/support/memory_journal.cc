@@ -88,9 +88,13 @@ void MemoryStore::lose_event(const std::string& session, std::uint64_t version) 
   sessions.at(session).events.at(version - 1).reset();
 }
 
-void MemoryStore::damage_blob(const Digest& digest) { blobs.at(digest) = flipped(blobs.at(digest)); }
+void MemoryStore::damage_blob(const Digest& digest) {
+  blobs.at(digest) = flipped(blobs.at(digest));
+}
 
-void MemoryStore::lose_blob(const Digest& digest) { blobs.erase(digest); }
+void MemoryStore::lose_blob(const Digest& digest) {
+  blobs.erase(digest);
+}
 
 MemoryJournal::MemoryJournal(std::shared_ptr<MemoryStore> store, MemoryHooks hooks)
     : store_(std::move(store)), hooks_(std::move(hooks)) {}

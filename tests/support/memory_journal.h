@@ -59,8 +59,8 @@ class MemoryJournal : public journal::Journal {
   Result<std::string> blob(const BlobRef& ref) override;
   Result<std::optional<journal::RequestRecord>> find_request(std::string_view scope,
                                                              std::string_view id) override;
-  Result<std::optional<journal::Checkpoint>> load_checkpoint(
-      const SessionId& session, std::string_view projection) override;
+  Result<std::optional<journal::Checkpoint>> load_checkpoint(const SessionId& session,
+                                                             std::string_view projection) override;
   Result<void> save_checkpoint(const SessionId& session, std::string_view projection,
                                const journal::Checkpoint& checkpoint) override;
   Result<journal::VerifyReport> verify(const journal::Refold& refold) override;
