@@ -9,7 +9,10 @@ namespace daybook::tools {
 namespace {
 
 Result<int> run(Context& context, const Arguments& arguments) {
-  const auto journal = open_for_reading(context, arguments);
+  const auto from = journal_folder(context, arguments);
+  if (!from) return fail(from.error());
+  // A consistent copy needs the writer's hold on the files.
+  const auto journal = context.open_journal(*from, journal::OpenMode::write);
   if (!journal) return fail(journal.error());
   const std::filesystem::path given(*arguments.text("FOLDER"));
   const std::string folder =

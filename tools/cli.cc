@@ -60,8 +60,7 @@ void bind(CLI::App& root, Bound& bound) {
   for (const Positional& positional : bound.command.positionals) {
     auto* added =
         bound.app->add_option(positional.name, bound.values[positional.name], positional.help);
-    added->expected(1)->type_name("")->required(positional.required);
-    added->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    added->expected(1)->type_name("")->required(positional.required)->allow_extra_args(false);
   }
   for (const Option& option : bound.command.options) add_option(bound, option);
   for (const Option& option : common_options()) add_option(bound, option);

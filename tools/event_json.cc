@@ -248,56 +248,6 @@ class EventWalk {
   std::span<const std::byte> bytes_;
 };
 
-void blobs_of(const flatbuffers::Table& table, const reflection::Object& object,
-              const std::function<void(const BlobRef&)>& visit);
-
-void blobs_of_struct(const void* address, const reflection::Object& object,
-                     const std::function<void(const BlobRef&)>& visit) {
-  if (is_named(object, "BlobRef")) {
-    visit(BlobRef::from(static_cast<const schema::BlobRef*>(address)));
-  } else if (is_named(object, "Segment")) {
-    visit(BlobRef::from(&static_cast<const schema::Segment*>(address)->blob()));
-  }
-}
-
-void blobs_of_vector(const flatbuffers::Table& table, const reflection::Field& field,
-                     const std::function<void(const BlobRef&)>& visit) {
-  if (field.type()->element() != BaseType::Obj) return;
-  const reflection::Object& object = object_of(*field.type());
-  const auto* items = flatbuffers::GetFieldAnyV(table, field);
-  for (flatbuffers::uoffset_t i = 0; i < items->size(); ++i) {
-    if (object.is_struct()) {
-      blobs_of_struct(flatbuffers::GetAnyVectorElemAddressOf<const void>(
-                          items, i, static_cast<std::size_t>(object.bytesize())),
-                      object, visit);
-    } else {
-      blobs_of(*flatbuffers::GetAnyVectorElemPointer<const flatbuffers::Table>(items, i), object,
-               visit);
-    }
-  }
-}
-
-void blobs_of(const flatbuffers::Table& table, const reflection::Object& object,
-              const std::function<void(const BlobRef&)>& visit) {
-  for (const reflection::Field* field : *object.fields()) {
-    if (!table.CheckField(field->offset())) continue;
-    const BaseType base = field->type()->base_type();
-    if (base == BaseType::Vector) {
-      blobs_of_vector(table, *field, visit);
-    } else if (base == BaseType::Union) {
-      const reflection::Object* child = union_object(*field, table, object);
-      if (child != nullptr) blobs_of(*flatbuffers::GetFieldT(table, *field), *child, visit);
-    } else if (base == BaseType::Obj) {
-      const reflection::Object& child = object_of(*field->type());
-      if (child.is_struct()) {
-        blobs_of_struct(flatbuffers::GetFieldStruct(table, *field), child, visit);
-      } else {
-        blobs_of(*flatbuffers::GetFieldT(table, *field), child, visit);
-      }
-    }
-  }
-}
-
 const flatbuffers::Table& as_table(const schema::Event& event) {
   return reinterpret_cast<const flatbuffers::Table&>(event);
 }
@@ -315,11 +265,6 @@ std::string event_json(const journal::Entry& entry, const EventJsonOptions& opti
     walk.members(as_table(*entry.event), *event_schema().root_table());
   }
   return out.end_object().text();
-}
-
-bool for_each_blob(const schema::Event& event, const std::function<void(const BlobRef&)>& visit) {
-  blobs_of(as_table(event), *event_schema().root_table(), visit);
-  return event.payload_type() <= schema::Payload::MAX;
 }
 
 }  // namespace daybook::tools

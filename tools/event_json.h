@@ -2,7 +2,6 @@
 // docs/events.md.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "journal/journal.h"
@@ -18,9 +17,5 @@ struct EventJsonOptions {
 
 /// One JSON object without a line break. A hole becomes {"version":N,"damage":"..."}.
 std::string event_json(const journal::Entry& entry, const EventJsonOptions& options);
-
-/// Calls `visit` for every blob that the event names. False when the payload's kind is unknown,
-/// so that its blobs cannot be known either.
-bool for_each_blob(const schema::Event& event, const std::function<void(const BlobRef&)>& visit);
 
 }  // namespace daybook::tools

@@ -3,6 +3,7 @@
 #include <ostream>
 #include <set>
 
+#include "journal/blob_refs.h"
 #include "schema/utf8.h"
 #include "tools/command.h"
 #include "tools/event_json.h"
@@ -52,11 +53,11 @@ class Exporter {
   /// The blobs an event names come before it, so that a reader can store as it reads.
   std::optional<Error> write_event(const journal::Entry& entry) {
     std::optional<Error> error;
-    const bool known = for_each_blob(*entry.event, [&](const BlobRef& ref) {
+    journal::visit_blob_refs(*entry.event, [&](const BlobRef& ref) {
       if (!error && written_.insert(ref.digest).second) error = write_blob(ref);
     });
     if (error) return error;
-    complete_ = complete_ && known;
+    complete_ = complete_ && entry.event->payload_type() <= schema::Payload::MAX;
     ++events_;
     JsonWriter line;
     line.begin_object().member("line", "event").member("version", entry.version);

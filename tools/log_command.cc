@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -39,7 +40,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
                              [&](const journal::Entry& entry) {
                                context.out << event_json(entry, options) << '\n';
                                damaged = damaged || entry.event == nullptr;
-                               next = entry.version + 1;
+                               next = std::max(next, entry.version + 1);
                                return context.out.good();
                              }));
     context.out.flush();
