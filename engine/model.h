@@ -163,7 +163,7 @@ class Codec {
   virtual Failure classify(int http_status, std::string_view body) const = 0;
 };
 
-/// "openai-chat", "anthropic"; null for an unknown kind.
+/// "openai-chat", "anthropic", "script"; null for an unknown kind.
 const Codec* find_codec(std::string_view kind);
 
 // ------------------------------------------------------------------------------ transport

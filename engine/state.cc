@@ -260,6 +260,9 @@ Result<void> Evolver::on(const schema::ToolCompleted& e) {
   if (found == nullptr || found->phase != CallPhase::dispatched) {
     return refuse("no intent of that call is open");
   }
+  if (found->tool == "run_shell" && e.receipt() != nullptr && e.receipt()->cwd_after() != nullptr) {
+    s_.shell_cwd = copy(e.receipt()->cwd_after());
+  }
   answer(*found, e.result(), e.is_error());
   return {};
 }

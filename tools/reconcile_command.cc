@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <ctime>
 #include <ostream>
 #include <random>
 
 #include "engine/load.h"
+#include "engine/tool_run.h"
 #include "journal/session_writer.h"
 #include "tools/json_writer.h"
 #include "tools/read_journal.h"
@@ -66,7 +66,7 @@ Result<bool> decided_before(journal::Journal& journal, const SessionId& session,
 
 Result<void> record(journal::Journal& journal, const engine::SessionState& state,
                     const SessionId& session, const engine::CallState& call,
-                    Reconciliation outcome, const std::string& note) {
+                    Reconciliation outcome, const std::string& note, std::string actor) {
   journal::SessionWriter writer(session, {state.version, state.epoch, engine::state_hash(state)},
                                 stamp);
   journal::Batch batch;
@@ -74,11 +74,17 @@ Result<void> record(journal::Journal& journal, const engine::SessionState& state
   owner.owner = owner_text("reconcile");
   owner.reason = schema::OwnReason::reconcile;
   batch.add(draft(std::move(owner)));
+  if (call.phase == schema::CallPhase::dispatched) {
+    schema::ToolOutcomeUnknownT unknown;
+    unknown.call_id = call.call_id;
+    unknown.reason = engine::unknown_reason(call.effect);
+    batch.add(draft(std::move(unknown), state.turn->number, call.dispatched_at));
+  }
   schema::ToolReconciledT event;
   event.call_id = call.call_id;
   event.outcome = outcome;
   event.note = note;
-  event.actor = fmt::format("person:{}", getuid());
+  event.actor = std::move(actor);
   if (outcome != Reconciliation::retry) event.result = batch.content(told(outcome, note));
   batch.add(draft(std::move(event), state.turn->number, call.dispatched_at));
   batch.add(draft(schema::OwnerReleasedT{}));
@@ -100,7 +106,12 @@ Result<int> run(Context& context, const Arguments& arguments) {
   if (!state) return fail(std::move(state.error()));
   const std::string call_id = *arguments.text("CALL");
   const auto* call = engine::find_call(*state, call_id);
-  if (call == nullptr || call->phase != schema::CallPhase::unknown) {
+  // This process is the only writer, so an intent without outcome is a crash's. What can be
+  // settled without a person is left to resume.
+  const bool waits = call != nullptr && (call->phase == schema::CallPhase::unknown ||
+                                         (call->phase == schema::CallPhase::dispatched &&
+                                          call->effect == schema::Effect::uncheckable));
+  if (!waits) {
     auto before = decided_before(**journal, info->session, call_id, *outcome);
     if (!before) return fail(std::move(before.error()));
     if (!*before) {
@@ -111,7 +122,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
     }
   } else {
     DAYBOOK_TRY(record(**journal, *state, info->session, *call, *outcome,
-                       arguments.text("--note").value_or("")));
+                       arguments.text("--note").value_or(""), actor_name(context)));
   }
   if (arguments.flag("--json")) {
     JsonWriter writer;

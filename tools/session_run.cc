@@ -17,6 +17,7 @@
 #include "engine/http_model.h"
 #include "engine/load.h"
 #include "engine/script_model.h"
+#include "executor/all_tools.h"
 #include "executor/direct.h"
 #include "tools/json_writer.h"
 #include "tools/progress.h"
@@ -32,7 +33,7 @@ constexpr std::size_t kToolThreads = 8;
 
 Result<std::unique_ptr<engine::Model>> make_model(asio::io_context& io, engine::Clock& clock,
                                                   const engine::ResolvedModel& model) {
-  if (model.provider.kind != "script") return engine::make_http_model(io, clock);
+  if (model.provider.kind != "script") return std::make_unique<engine::HttpModel>(io, clock);
   auto scenario = engine::load_scenario(model.model);
   if (!scenario) return fail(std::move(scenario.error()));
   return engine::make_script_model(std::move(*scenario), clock);
@@ -52,7 +53,8 @@ engine::ModelChoice choice_of(const engine::ResolvedModel& model) {
   choice.key = model.key;
   choice.params.model = model.model;
   choice.params.max_output_tokens = model.settings.max_output_tokens;
-  choice.params.max_tokens_field = model.settings.max_tokens_field;
+  choice.params.limit_is_max_completion_tokens =
+      model.settings.max_tokens_field == "max_completion_tokens";
   if (model.settings.thinking == engine::Thinking::budget) {
     choice.params.thinking_budget_tokens = model.settings.thinking_budget_tokens;
   }
@@ -67,9 +69,10 @@ engine::ModelChoice choice_of(const engine::ResolvedModel& model) {
   return choice;
 }
 
-std::string actor_name() {
-  const char* user = getlogin();
-  return fmt::format("person:{}", user == nullptr ? std::to_string(getuid()) : std::string(user));
+std::vector<std::string> variables(const Context& context) {
+  std::vector<std::string> all;
+  for (const auto& [name, value] : context.environment) all.push_back(name + "=" + value);
+  return all;
 }
 
 std::string_view outcome_name(Kind kind) {
@@ -175,6 +178,13 @@ void watch_signals(asio::signal_set& signals, engine::Driver& driver, int seen) 
 
 }  // namespace
 
+std::string actor_name(const Context& context) {
+  const auto user = context.environment.find("USER");
+  return "person:" + (user == context.environment.end() || user->second.empty()
+                          ? std::to_string(getuid())
+                          : user->second);
+}
+
 std::string owner_text(std::string_view command) {
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);
@@ -240,10 +250,11 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   std::error_code ignored;
   std::filesystem::create_directories(spill_folder_of(run.journal_folder, turn.session), ignored);
 
-  executor::Tools tools = executor::make_all_tools(context.environment, turn.policy.roots.at(0).path);
-  tools.push_back(engine::make_current_time_tool(*clock));
-  const auto executor = executor::make_direct_executor(std::move(tools), {});
-  const auto approver = make_terminal_approver(io, actor_name());
+  auto toolset = executor::make_all_tools({variables(context), turn.state.shell_cwd});
+  toolset.tools.push_back(engine::make_current_time_tool(*clock));
+  const auto executor =
+      executor::make_direct_executor(std::move(toolset.tools), std::move(toolset.close));
+  const auto approver = make_terminal_approver(io, actor_name(context));
   const auto observer =
       run.json ? make_event_stream(context, journal) : make_progress(context);
   asio::thread_pool pool(kToolThreads);

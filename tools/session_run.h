@@ -24,6 +24,9 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
 /// "pid 4711 on host (daybook run)".
 std::string owner_text(std::string_view command);
 
+/// Who decides at this terminal: "person:root".
+std::string actor_name(const Context& context);
+
 /// Folder that holds the cut tool results of a session.
 std::string spill_folder_of(const std::string& journal_folder, const SessionId& session);
 
