@@ -62,9 +62,9 @@ struct FileOp {
 };
 
 struct Plan {
-  std::vector<FileOp> ops;      // empty unless the tool's effect is checked
-  std::string planned_result;   // what run will return if it succeeds
-  std::string cwd;              // where it will run
+  std::vector<FileOp> ops;     // empty unless the tool's effect is checked
+  std::string planned_result;  // what run will return if it succeeds
+  std::string cwd;             // where it will run
 };
 
 struct Receipt {
@@ -77,8 +77,8 @@ struct Receipt {
   std::uint64_t duration_ns = 0;   // monotonic
   std::uint64_t output_bytes = 0;  // all that the command wrote, whether kept or not
   std::uint64_t output_kept = 0;
-  Digest output_digest;            // of all bytes
-  std::vector<FileOp> files;       // what changed
+  Digest output_digest;       // of all bytes
+  std::vector<FileOp> files;  // what changed
   std::uint64_t user_time_us = 0;
   std::uint64_t system_time_us = 0;
   std::uint64_t max_rss_kib = 0;

@@ -1,0 +1,18 @@
+// Checks a call's arguments against its tool's JSON schema.
+#pragma once
+
+#include <string_view>
+
+#include "schema/json.h"
+
+namespace daybook::executor {
+
+/// Returns the arguments as the tool will read them, or one sentence for the model.
+///
+/// Understood: type object with properties and required; per property type (string, integer,
+/// number, boolean), enum, minimum. Forgiven: null for an optional argument counts as absent, and
+/// digits in a string count as the number. A property that has a `default` is never refused: a
+/// value that does not fit it is replaced by the default, which is also filled in when absent.
+Result<Json> check_arguments(std::string_view tool, const Json& schema, const Json& arguments);
+
+}  // namespace daybook::executor
