@@ -195,7 +195,7 @@ ProcessResult run_process(const ProcessSpec& spec, const OutputSink& sink, std::
   // The child's end blocks, as programs expect; ours does not.
   ::fcntl(in->read.get(), F_SETFL, 0);
   ::fcntl(in->write.get(), F_SETFL, O_NONBLOCK);
-  spawn.stdio = {feeds ? in->read.get() : -1, out->write.get(),
+  spawn.stdio = {feeds ? in->read.get() : spec.stdin_fd, out->write.get(),
                  spec.merge_stderr ? out->write.get() : err->write.get()};
   auto supervisor = Supervisor::start(spawn, spec.ladder);
   if (!supervisor) {

@@ -20,6 +20,7 @@ struct ProcessSpec {
   std::string cwd;                // folder to start in; ignored when cwd_fd is given
   int cwd_fd = -1;                // stays the caller's
   std::string_view stdin_bytes;   // must outlive the call; without any, stdin is /dev/null
+  int stdin_fd = -1;              // what stdin is instead; stays the caller's
   bool merge_stderr = false;      // stderr into the same stream as stdout
   std::int64_t timeout_ms = 0;    // 0: none
   OutputLimits limits;            // of each stream

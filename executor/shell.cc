@@ -41,7 +41,9 @@ class EitherStop {
 }  // namespace
 
 Shell::Shell(ShellOptions options)
-    : options_(std::move(options)), cwd_(options_.cwd), resumed_(options_.resumed) {}
+    : options_(std::move(options)),
+      cwd_(options_.start_cwd.empty() ? options_.cwd : options_.start_cwd),
+      resumed_(options_.resumed) {}
 
 Shell::~Shell() {
   close();

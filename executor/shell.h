@@ -21,7 +21,8 @@
 namespace daybook::executor {
 
 struct ShellOptions {
-  std::string cwd;               // where the first shell starts
+  std::string cwd;               // the workspace: where a shell starts when nothing better is known
+  std::string start_cwd;         // where the first shell starts instead, if it is there
   std::vector<std::string> env;  // of commands: see command_environment
   SecretMask mask;
   KillLadder ladder;
