@@ -168,9 +168,7 @@ void Driver::Impl::stop(std::string reason) {
 asio::awaitable<Result<void>> Driver::Impl::write(Append append) {
   const std::vector<std::string> events = append.events;
   auto appended = co_await await_callback<Result<Appended>>(
-      io_, [this, append = std::move(append)](auto done) mutable {
-        world_.journal.append(std::move(append), std::move(done));
-      });
+      io_, [&](auto done) { world_.journal.append(std::move(append), std::move(done)); });
   if (!appended) co_return fail(std::move(appended.error()));
   co_return evolve_all(events);
 }
@@ -270,7 +268,7 @@ Driver::Impl::Report Driver::Impl::request_model(step::RequestModel step) {
                  choice.idle_timeout_ms};
   const auto started = state_.version;
   auto outcome = co_await await_callback<std::shared_ptr<ModelOutcome>>(
-      io_, [this, call = std::move(call)](auto done) mutable {
+      io_, [&](auto done) {
         if (signals_.stop) {
           Failure failure{schema::FailureKind::cancelled, 0, signals_.reason, "", {}, {}};
           return done(std::make_shared<ModelOutcome>(
@@ -388,7 +386,7 @@ Driver::Impl::Report Driver::Impl::refuse_call(step::RefuseCall step) {
 asio::awaitable<ToolDone> Driver::Impl::run_one(executor::ToolRequest request,
                                                 executor::Plan plan) {
   auto done = co_await await_callback<std::shared_ptr<ToolDone>>(
-      io_, [this, request = std::move(request), plan = std::move(plan)](auto finish) {
+      io_, [&](auto finish) {
         world_.run_blocking([this, request, plan, finish] {
           finish(std::make_shared<ToolDone>(runner_.run(
               request, plan,
@@ -416,8 +414,8 @@ Driver::Impl::Report Driver::Impl::run_calls(step::RunCalls step) {
     if (!request) co_return fail(std::move(request.error()));
     request->attempt = call.attempt + 1;
     auto plan = co_await await_callback<std::shared_ptr<Result<executor::Plan>>>(
-        io_, [this, r = *request](auto done) {
-          world_.run_blocking([this, r, done] {
+        io_, [&](auto done) {
+          world_.run_blocking([this, r = *request, done] {
             done(std::make_shared<Result<executor::Plan>>(runner_.plan(r)));
           });
         });
@@ -497,7 +495,8 @@ Driver::Impl::Report Driver::Impl::settle_call(step::SettleCall step) {
   const auto effect = call.effect;
   auto plan = plan_from(call, std::move(planned));
   auto settled = co_await await_callback<std::shared_ptr<std::optional<ToolDone>>>(
-      io_, [&, now = world_.clock.utc_ns()](auto done) {
+      io_, [&](auto done) {
+        const auto now = world_.clock.utc_ns();
         world_.run_blocking([this, request = *request, effect, plan, now, done] {
           done(std::make_shared<std::optional<ToolDone>>(runner_.settle(
               request, effect, plan,

@@ -85,8 +85,10 @@ struct World {
 };
 
 struct TurnRequest {
-  SessionState state;                 // as loaded; empty for a new session
+  explicit TurnRequest(SessionId name) : session(std::move(name)), state(empty_state()) {}
+
   SessionId session;
+  SessionState state;                 // as loaded; empty for a new session
   std::optional<std::string> prompt;  // absent: go on with what is unfinished
   std::string request_id;             // of the command, may be empty
   Digest request_content;

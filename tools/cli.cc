@@ -43,7 +43,8 @@ void add_option(Bound& bound, const Option& option) {
     return;
   }
   CLI::Option* added = bound.app->add_option(option.name, values, option.help);
-  added->type_name(option.value_name)->expected(1);
+  // Without this a repeatable option would swallow the positionals behind it.
+  added->type_name(option.value_name)->expected(1)->allow_extra_args(false);
   if (option.kind == ValueKind::list) {
     added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_size(1)->expected(1, 1000);
     added->allow_extra_args(false);

@@ -39,9 +39,8 @@ Result<int> run(Context& context, const Arguments& arguments) {
   if (!agent) return fail(std::move(agent.error()));
   DAYBOOK_TRY(existing_folder(context, state->workspace, "the session's workspace"));
 
-  SessionRun run{*folder, *config, *model, {}, *agent, config->turn_timeout_ms,
+  SessionRun run{*folder, *config, *model, engine::TurnRequest(info->session), *agent, config->turn_timeout_ms,
                  arguments.flag("--json")};
-  run.turn.session = info->session;
   run.turn.owner = owner_text("resume");
   run.turn.reason = schema::OwnReason::resume;
   run.turn.max_iterations = config->max_iterations;

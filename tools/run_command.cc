@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <ostream>
@@ -196,9 +197,8 @@ Result<int> run(Context& context, const Arguments& arguments) {
 
   auto journal = context.open_journal(*folder, journal::OpenMode::create);
   if (!journal) return fail(std::move(journal.error()));
-  SessionRun run{*folder, *config, *model, {}, *agent, config->turn_timeout_ms,
+  SessionRun run{*folder, *config, *model, engine::TurnRequest(*session), *agent, config->turn_timeout_ms,
                  arguments.flag("--json")};
-  run.turn.session = *session;
   run.turn.prompt = *prompt;
   run.turn.owner = owner_text("run");
   run.turn.max_iterations = config->max_iterations;
