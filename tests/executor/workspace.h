@@ -39,7 +39,7 @@ class Workspace {
     return executor_->plan(request(tool, arguments));
   }
 
-  /// Plans and runs; a refused plan gives the outcome of running without one.
+  /// Plans and runs; a refused plan gives an outcome with the plan's error.
   Outcome call(const std::string& tool, const Json& arguments) {
     const ToolRequest made = request(tool, arguments);
     const Result<Plan> planned = executor_->plan(made);

@@ -1,5 +1,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <random>
 
@@ -44,6 +46,35 @@ TEST_CASE("writes keep the mode, and new files get the usual one", "[executor][w
   ws.ok("write_file", {{"path", "g"}, {"content", "new"}});
   REQUIRE(::stat(ws.dir.str("g").c_str(), &status) == 0);
   CHECK((status.st_mode & 07777) == (0666 & ~mask));
+}
+
+TEST_CASE("root keeps the owner; others take the file over without its set-user-id bit",
+          "[executor][write_file]") {
+  if (::geteuid() != 0) return;
+  constexpr uid_t kNobody = 65534;
+  Workspace ws;
+  REQUIRE(::chmod(ws.dir.str().c_str(), 0777) == 0);
+  for (const char* name : {"f", "g"}) ws.put(name, "old");
+  REQUIRE(::chown(ws.dir.str("f").c_str(), kNobody, kNobody) == 0);
+  REQUIRE(::chmod(ws.dir.str("f").c_str(), 04755) == 0);
+  REQUIRE(::chmod(ws.dir.str("g").c_str(), 04755) == 0);
+  ws.ok("write_file", {{"path", "f"}, {"content", "new"}});
+  struct stat status {};
+  REQUIRE(::stat(ws.dir.str("f").c_str(), &status) == 0);
+  CHECK(status.st_uid == kNobody);
+  CHECK((status.st_mode & 07777) == 04755);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(2);
+    ::_exit(ws.call("write_file", {{"path", "g"}, {"content", "new"}}).is_error ? 1 : 0);
+  }
+  int result = 0;
+  REQUIRE(::waitpid(child, &result, 0) == child);
+  CHECK(result == 0);
+  REQUIRE(::stat(ws.dir.str("g").c_str(), &status) == 0);
+  CHECK(status.st_uid == kNobody);
+  CHECK((status.st_mode & 07777) == 0755);
 }
 
 TEST_CASE("a write does not reach through a hard link", "[executor][write_file]") {
