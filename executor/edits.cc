@@ -92,7 +92,11 @@ Result<std::vector<PendingChange>> find_pending(const ToolRequest& request, cons
         *now ? std::optional(BlobRef::of((*now)->bytes)) : std::nullopt;
     const Side side = side_of(plan.ops[i], digest);
     if (side == Side::neither) return fail(changed_meanwhile(edit.where));
-    if (side != Side::before) continue;
+    if (side != Side::before) {
+      // An interrupted run may have ended between this file's rename and the folder's sync.
+      if (side == Side::after) DAYBOOK_TRY(sync_folder(target->parent.get(), change.shown));
+      continue;
+    }
     Result<std::optional<std::string>> after = compute_edit(request.policy, edit, *now);
     if (!after) return fail(std::move(after.error()));
     const std::optional<BlobRef> planned =

@@ -26,15 +26,18 @@ Result<void> write_all(int fd, std::string_view bytes, std::string_view shown) {
   return {};
 }
 
-/// Owner first: changing it clears the set-user-id bits that the mode may hold.
+/// Owner first: changing it clears the set-user-id bits that the mode may hold. Only root can give
+/// a file away; elsewhere the new file belongs to the writer, without those bits.
 Result<void> copy_attributes(int fd, const struct stat& like, std::string_view shown) {
   struct stat now {};
   if (::fstat(fd, &now) != 0) return fail(path_error(errno, shown));
+  mode_t kept = 07777;
   if ((now.st_uid != like.st_uid || now.st_gid != like.st_gid) &&
       ::fchown(fd, like.st_uid, like.st_gid) != 0) {
-    return fail(path_error(errno, shown));
+    if (errno != EPERM) return fail(path_error(errno, shown));
+    kept = 0777;
   }
-  if (::fchmod(fd, like.st_mode & 07777) != 0) return fail(path_error(errno, shown));
+  if (::fchmod(fd, like.st_mode & kept) != 0) return fail(path_error(errno, shown));
   return {};
 }
 

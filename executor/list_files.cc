@@ -81,7 +81,7 @@ class Walk {
   void visit(int dir, const std::string& folder, const dirent& entry,
              std::vector<std::string>& folders) {
     const std::string_view name = entry.d_name;
-    mode_t type = DTTOIF(entry.d_type);
+    auto type = static_cast<mode_t>(DTTOIF(entry.d_type));
     if (entry.d_type == DT_UNKNOWN) {
       struct stat status {};
       if (::fstatat(dir, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;

@@ -200,12 +200,13 @@ TEST_CASE("a folder swapped with a link never leads outside", "[executor][paths]
   int inside = 0;
   int refused = 0;
   int escaped = 0;
-  for (int i = 0; i < 20'000; ++i) {
+  int opens = 0;
+  for (; opens < 5'000'000 && (opens < 20'000 || swaps < 1000 || refused == 0); ++opens) {
     const std::string seen = read_through(policy, "d/f");
     inside += seen == "inside";
     refused += seen.starts_with("refused") ? 1 : 0;
     escaped += seen == "outside";
-    if (i % 100 == 0) {
+    if (opens % 100 == 0) {
       const Result<Target> target = open_target(policy, *locate(policy, "d/new", Access::write));
       struct stat found {};
       if (target && ::fstat(target->parent.get(), &found) == 0) {
@@ -216,10 +217,10 @@ TEST_CASE("a folder swapped with a link never leads outside", "[executor][paths]
   done = true;
   attacker.join();
   CHECK(escaped == 0);
-  CHECK(inside + refused == 20'000);
+  CHECK(inside + refused == opens);
   CHECK(inside > 0);
   CHECK(refused > 0);  // the swap was seen: the race was real
-  CHECK(swaps > 100);
+  CHECK(swaps >= 1000);
 }
 
 }  // namespace
