@@ -194,11 +194,21 @@ Error no_journal(const Site& site) {
                       site.paths.folder)};
 }
 
+constexpr int kOpenAttempts = 5;
+
+bool is_missing_file(const Error& error) {
+  return error.message.find("No such file") != std::string::npos;
+}
+
 Result<std::unique_ptr<Journal>> open_reading(Site site) {
   // Before the database: a witness read later could be ahead of what was read.
   auto witnessed = Witness::read(*site.fs, site.paths.witness);
   if (!witnessed) return fail(std::move(witnessed.error()));
   auto store = open_store(site.paths.db, site.env.get(), StoreMode::follower, false);
+  // A writer deletes files that it has replaced, sometimes between their listing and opening.
+  for (int i = 0; i < kOpenAttempts && !store && is_missing_file(store.error()); ++i) {
+    store = open_store(site.paths.db, site.env.get(), StoreMode::follower, false);
+  }
   if (!store) return fail(std::move(store.error()));
   auto last = last_position(**store);
   if (!last) return fail(std::move(last.error()));
@@ -213,8 +223,8 @@ Result<std::unique_ptr<Journal>> open_writing(Site site, RocksOptions options, F
   // Again: another process may have made the journal before this one held the lock.
   auto locked_state = inspect_folder(*site.fs, site.paths);
   if (!locked_state) return fail(std::move(locked_state.error()));
-  auto store = *locked_state == FolderState::journal ? reopen_writer_store(site)
-                                                      : create_journal(site);
+  auto store =
+      *locked_state == FolderState::journal ? reopen_writer_store(site) : create_journal(site);
   if (!store) return fail(std::move(store.error()));
   auto last = last_position(**store);
   if (!last) return fail(std::move(last.error()));
