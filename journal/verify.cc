@@ -30,11 +30,9 @@ struct DigestHash {
 class Verifier {
  public:
   Verifier(Store& store, const Refold& refold) : store_(store), refold_(refold) {
-    snapshot_ = store_.db().GetSnapshot();  // null for a follower, which moves only on refresh
+    snapshot_ = store_.db().GetSnapshot();
   }
-  ~Verifier() {
-    if (snapshot_ != nullptr) store_.db().ReleaseSnapshot(snapshot_);
-  }
+  ~Verifier() { store_.db().ReleaseSnapshot(snapshot_); }
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;
 
@@ -77,7 +75,7 @@ class Verifier {
 
   Store& store_;
   const Refold& refold_;
-  const rocksdb::Snapshot* snapshot_ = nullptr;
+  const rocksdb::Snapshot* snapshot_;
   VerifyReport report_;
   std::map<std::string, SessionState, std::less<>> sessions_;
   std::map<std::string, Head, std::less<>> heads_;

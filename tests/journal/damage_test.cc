@@ -1,11 +1,11 @@
 // Damage on disk is an error or does no harm; it never changes silently what is read.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <optional>
 #include <set>
 
 #include "journal/rocks_journal.h"
 #include "tests/support/journal_events.h"
+#include "tests/support/memory_dir.h"
 #include "tests/support/temp_dir.h"
 
 namespace daybook::tests {
@@ -15,26 +15,6 @@ namespace stdfs = std::filesystem;
 using journal::append_and_wait;
 using journal::Journal;
 using journal::OpenMode;
-
-/// A folder in memory, as thousands of copies are made.
-class MemoryDir {
- public:
-  MemoryDir() {
-    std::string name = "/dev/shm/daybook-test-XXXXXX";
-    DAYBOOK_CHECK(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~MemoryDir() {
-    std::error_code ignored;
-    stdfs::remove_all(path_, ignored);
-  }
-  MemoryDir(const MemoryDir&) = delete;
-  MemoryDir& operator=(const MemoryDir&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 Result<std::unique_ptr<Journal>> open_as(const std::string& folder, OpenMode mode) {
   return journal::open_rocks_journal(
@@ -76,8 +56,8 @@ void restore(const std::string& from, const std::string& to) {
 
 struct Sweep {
   MemoryDir dir;
-  std::string good = dir / "good";
-  std::string copy = dir / "copy";
+  std::string good = dir.str("good");
+  std::string copy = dir.str("copy");
   std::vector<std::string> expected;
   std::vector<std::string> files;
 

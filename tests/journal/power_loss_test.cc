@@ -4,6 +4,7 @@
 #include "journal/rocks_journal.h"
 #include "tests/support/faulty_fs.h"
 #include "tests/support/journal_events.h"
+#include "tests/support/memory_dir.h"
 #include "tests/support/temp_dir.h"
 
 namespace daybook::tests {
@@ -88,7 +89,7 @@ void check_survivors(const std::string& folder, const Expected& expected) {
 }
 
 std::uint64_t steps_of_workload() {
-  TempDir dir;
+  MemoryDir dir;
   const auto fs = std::make_shared<FaultyFs>(dir.str());
   const Expected expected = run_workload(dir.str("journal"), fs);
   REQUIRE_FALSE(expected.failed);
@@ -105,7 +106,7 @@ TEST_CASE("after a power loss every acknowledged event is there, and no half app
   std::size_t most_acknowledged = 0;
   for (std::uint64_t step = 0; step < steps; ++step) {
     CAPTURE(step, static_cast<int>(mode));
-    TempDir dir;
+    MemoryDir dir;
     const auto fs = std::make_shared<FaultyFs>(dir.str());
     fs->lose_power_at(step);
     const Expected expected = run_workload(dir.str("journal"), fs);
@@ -117,7 +118,7 @@ TEST_CASE("after a power loss every acknowledged event is there, and no half app
 }
 
 TEST_CASE("the power loss test notices a journal that does not sync") {
-  TempDir dir;
+  MemoryDir dir;
   const auto fs = std::make_shared<FaultyFs>(dir.str());
   write_file(dir.str("unsynced"), "");
   {
@@ -155,7 +156,7 @@ TEST_CASE("a failed write or sync is settled by looking at the disk again") {
   // Steps of one append: the log's write, its sync, the witness.
   for (std::uint64_t step = 0; step < 3; ++step) {
     CAPTURE(step, full, lasting);
-    TempDir dir;
+    MemoryDir dir;
     const auto fs = std::make_shared<FaultyFs>(dir.str());
     auto opened = open_on(dir.str("journal"), fs);
     REQUIRE(opened.has_value());
@@ -202,7 +203,7 @@ TEST_CASE("a failed write or sync is settled by looking at the disk again") {
 }
 
 TEST_CASE("a journal cannot be opened on a full disk, and can later") {
-  TempDir dir;
+  MemoryDir dir;
   const auto fs = std::make_shared<FaultyFs>(dir.str());
   fs->fail_steps(2, UINT64_MAX - 1, rocksdb::IOStatus::NoSpace("injected"));
   const auto refused = open_on(dir.str("journal"), fs);
