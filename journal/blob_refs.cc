@@ -61,16 +61,26 @@ void visit_blob_refs(const schema::Event& event, const std::function<void(const 
   Walker walker(visit);
   using schema::Payload;
   switch (event.payload_type()) {
-    case Payload::TurnStarted: return walker.payload(*event.payload_as_TurnStarted());
-    case Payload::TurnEnded: return walker.payload(*event.payload_as_TurnEnded());
-    case Payload::ModelRequested: return walker.payload(*event.payload_as_ModelRequested());
-    case Payload::ModelResponded: return walker.payload(*event.payload_as_ModelResponded());
-    case Payload::ModelFailed: return walker.payload(*event.payload_as_ModelFailed());
-    case Payload::ToolDecided: return walker.payload(*event.payload_as_ToolDecided());
-    case Payload::ToolDispatched: return walker.payload(*event.payload_as_ToolDispatched());
-    case Payload::ToolCompleted: return walker.payload(*event.payload_as_ToolCompleted());
-    case Payload::ToolReconciled: return walker.payload(*event.payload_as_ToolReconciled());
-    default: return;
+    case Payload::TurnStarted:
+      return walker.payload(*event.payload_as_TurnStarted());
+    case Payload::TurnEnded:
+      return walker.payload(*event.payload_as_TurnEnded());
+    case Payload::ModelRequested:
+      return walker.payload(*event.payload_as_ModelRequested());
+    case Payload::ModelResponded:
+      return walker.payload(*event.payload_as_ModelResponded());
+    case Payload::ModelFailed:
+      return walker.payload(*event.payload_as_ModelFailed());
+    case Payload::ToolDecided:
+      return walker.payload(*event.payload_as_ToolDecided());
+    case Payload::ToolDispatched:
+      return walker.payload(*event.payload_as_ToolDispatched());
+    case Payload::ToolCompleted:
+      return walker.payload(*event.payload_as_ToolCompleted());
+    case Payload::ToolReconciled:
+      return walker.payload(*event.payload_as_ToolReconciled());
+    default:
+      return;
   }
 }
 

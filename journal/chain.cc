@@ -18,8 +18,9 @@ Result<const schema::Event*> Chain::check(std::span<const std::byte> bytes) {
                 fmt::format("the event says it is version {}", (*event)->version()));
   }
   if (hash_ && Digest::from((*event)->prev_hash()) != *hash_) {
-    return fail(ErrorCode::corrupt, "the event does not follow the one before it: their hashes "
-                                    "do not link");
+    return fail(ErrorCode::corrupt,
+                "the event does not follow the one before it: their hashes "
+                "do not link");
   }
   ++version_;
   hash_ = hash_of_event(bytes);

@@ -29,7 +29,7 @@ struct FolderPaths {
 
 enum class FolderState {
   absent,
-  empty,       // or left by a creation that did not finish
+  empty,  // or left by a creation that did not finish
   journal,
 };
 

@@ -52,7 +52,7 @@ struct Append {
   SessionId session;
   std::uint64_t expected_version = 0;  // version of the last event this one builds on
   std::uint64_t epoch = 0;
-  bool acquire = false;  // epoch must be one above the head's, and becomes the session's
+  bool acquire = false;             // epoch must be one above the head's, and becomes the session's
   std::vector<std::string> events;  // encoded, versions expected_version + 1, ...
   std::vector<Blob> blobs;
   std::optional<RequestKey> request;
@@ -74,10 +74,10 @@ enum class ReadMode {
 /// One event as read; valid during the visit only.
 struct Entry {
   std::uint64_t version = 0;
-  std::uint64_t position = 0;             // 0 when read by session
-  const schema::Event* event = nullptr;   // null: a hole
+  std::uint64_t position = 0;            // 0 when read by session
+  const schema::Event* event = nullptr;  // null: a hole
   std::span<const std::byte> bytes;
-  std::string damage;                     // what is wrong with a hole
+  std::string damage;  // what is wrong with a hole
 };
 
 /// Returns false to stop.
@@ -89,8 +89,8 @@ struct SessionInfo {
 };
 
 struct Checkpoint {
-  std::uint64_t version = 0;   // the fold includes events up to here
-  std::string fingerprint;     // of the code that folded; another one means rebuilding
+  std::uint64_t version = 0;  // the fold includes events up to here
+  std::string fingerprint;    // of the code that folded; another one means rebuilding
   std::string state;
 };
 

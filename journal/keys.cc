@@ -72,7 +72,9 @@ std::string event_key(const SessionId& session, std::uint64_t version) {
   return key;
 }
 
-std::string head_key(std::string_view session) { return key_of(KeyKind::head, session); }
+std::string head_key(std::string_view session) {
+  return key_of(KeyKind::head, session);
+}
 
 std::string order_key(std::uint64_t position) {
   std::string key = key_of(KeyKind::order, {});
@@ -132,7 +134,9 @@ std::optional<std::pair<std::string_view, std::string_view>> parse_projection_ke
   return std::pair{key.substr(1, end - 1), key.substr(end + 1)};
 }
 
-void seal(std::string& value) { put(value, xxh3_64(as_bytes(value))); }
+void seal(std::string& value) {
+  put(value, xxh3_64(as_bytes(value)));
+}
 
 std::optional<std::string_view> unseal(std::string_view value) {
   if (value.size() < 8) return {};

@@ -71,8 +71,7 @@ Result<OwnerLock> OwnerLock::take(const std::string& path, const std::string& ow
                             holder_of(fd), path));
   }
   const std::string host = host_name();
-  const std::string shown =
-      owner.empty() ? fmt::format("pid {} on {}", getpid(), host) : owner;
+  const std::string shown = owner.empty() ? fmt::format("pid {} on {}", getpid(), host) : owner;
   const std::string text =
       fmt::format("{}\npid {}\nstart {}\nhost {}\n", shown, getpid(), process_start(), host);
   if (ftruncate(fd, 0) != 0 ||

@@ -22,6 +22,7 @@ class SessionReader {
   Result<bool> gap_before(std::uint64_t version);
   Result<bool> hole(std::uint64_t version, Error damage);
   Result<bool> pick_up_to(std::uint64_t last);
+  Result<bool> finish(const Head& head, const rocksdb::Status& scanned);
 
   Store& store_;
   const SessionId& session_;
@@ -29,6 +30,7 @@ class SessionReader {
   const EntryVisitor& visit_;
   Chain chain_;
   EventBuffer buffer_;
+  std::uint64_t from_ = 1;
 };
 
 /// In strict mode the first event read must link to the one before it, too.
@@ -72,8 +74,8 @@ Result<bool> SessionReader::take(std::uint64_t version, std::string_view sealed)
   auto more = gap_before(version);
   if (!more || !*more) return more;
   auto bytes = buffer_.open(sealed);
-  auto event = bytes ? chain_.check(*bytes)
-                     : Result<const schema::Event*>(fail(std::move(bytes.error())));
+  auto event =
+      bytes ? chain_.check(*bytes) : Result<const schema::Event*>(fail(std::move(bytes.error())));
   if (!event) {
     chain_.skip_to(version);
     return hole(version, std::move(event.error()));
@@ -107,6 +109,7 @@ Result<bool> SessionReader::pick_up_to(std::uint64_t last) {
 
 Result<void> SessionReader::run(std::uint64_t from) {
   from = std::max<std::uint64_t>(from, 1);
+  from_ = from;
   // Before the iterator, which then sees at least this far.
   auto head = read_head(store_, session_);
   if (!head) {
@@ -129,13 +132,21 @@ Result<void> SessionReader::run(std::uint64_t from) {
     return fail(at_place(error_of(it->status(), "reading the event"), session_.str(),
                          chain_.version() + 1));
   }
-  auto more = !head             ? Result<bool>(true)
-              : it->status().ok() ? (head->version > chain_.version()
-                                         ? gap_before(head->version + 1)
-                                         : Result<bool>(true))
-                                  : pick_up_to(head->version);
+  if (!head) return {};
+  auto more = finish(*head, it->status());
   if (!more) return fail(std::move(more.error()));
   return {};
+}
+
+/// The stream must reach the head that was there before, and may go beyond it only to a newer one.
+Result<bool> SessionReader::finish(const Head& head, const rocksdb::Status& scanned) {
+  if (!scanned.ok()) return pick_up_to(head.version);
+  if (head.version > chain_.version()) return gap_before(head.version + 1);
+  if (head.version == chain_.version() || chain_.version() < from_) return true;
+  auto now = read_head(store_, session_);
+  if (now && now->version >= chain_.version()) return true;
+  return hole(chain_.version() + 1,
+              {ErrorCode::corrupt, "the session's head ends before its events"});
 }
 
 Result<std::string> checked_blob(const BlobRef& ref, std::optional<std::string> bytes) {
@@ -160,8 +171,8 @@ Result<Head> read_head(Store& store, const SessionId& session) {
   if (!*value) return Head{};
   const auto head = decode_head(**value);
   if (!head) {
-    return fail(ErrorCode::corrupt, fmt::format("session {}: its head is damaged; restore a backup",
-                                                session.str()));
+    return fail(ErrorCode::corrupt,
+                fmt::format("session {}: its head is damaged; restore a backup", session.str()));
   }
   return *head;
 }

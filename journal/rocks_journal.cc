@@ -5,7 +5,9 @@
 #include <rocksdb/file_system.h>
 #include <rocksdb/utilities/checkpoint.h>
 
+#include <mutex>
 #include <optional>
+#include <vector>
 
 #include "journal/folder.h"
 #include "journal/keys.h"
@@ -26,18 +28,47 @@ struct Site {
   std::shared_ptr<rocksdb::Env> env;
 };
 
+struct ReaderStore {
+  std::unique_ptr<Store> store;
+  std::uint64_t last = 0;  // position of its last event
+};
+
+/// Opens a snapshot of the database that changes nothing on disk, and checks that it is complete.
+Result<ReaderStore> look_at(const Site& site) {
+  // Before the database: a witness read later could be ahead of what was read.
+  auto witnessed = Witness::read(*site.fs, site.paths.witness);
+  if (!witnessed) return fail(std::move(witnessed.error()));
+  auto store = open_store(site.paths.db, site.env.get(), StoreMode::reader, false);
+  if (!store) return fail(std::move(store.error()));
+  auto last = last_position(**store);
+  if (!last) return fail(std::move(last.error()));
+  DAYBOOK_TRY(check_witness(*last, *witnessed, site.paths.folder));
+  return ReaderStore{std::move(*store), *last};
+}
+
+/// Names and sizes of the database's files.
+std::string listing_of(const Site& site) {
+  std::vector<rocksdb::Env::FileAttributes> files;
+  std::string listing;
+  if (!site.env->GetChildrenFileAttributes(site.paths.db, &files).ok()) return listing;
+  for (const auto& file : files) listing += fmt::format("{} {}\n", file.name, file.size_bytes);
+  return listing;
+}
+
+/// Beside a writer: it replaces files, sometimes while they are being opened here.
+Result<ReaderStore> open_reader_store(const Site& site) {
+  constexpr int kAttempts = 10;
+  for (int attempt = 1;; ++attempt) {
+    const std::string before = listing_of(site);
+    auto opened = look_at(site);
+    if (opened || attempt == kAttempts || listing_of(site) == before) return opened;
+  }
+}
+
 /// Opens an existing database for writing. RocksDB deletes what it could not recover, so a look
 /// that changes nothing comes first.
 Result<std::unique_ptr<Store>> reopen_writer_store(const Site& site) {
-  auto witnessed = Witness::read(*site.fs, site.paths.witness);
-  if (!witnessed) return fail(std::move(witnessed.error()));
-  {
-    auto look = open_store(site.paths.db, site.env.get(), StoreMode::look, false);
-    if (!look) return look;
-    auto last = last_position(**look);
-    if (!last) return fail(std::move(last.error()));
-    DAYBOOK_TRY(check_witness(*last, *witnessed, site.paths.folder));
-  }
+  DAYBOOK_TRY(look_at(site));
   return open_store(site.paths.db, site.env.get(), StoreMode::writer, false);
 }
 
@@ -103,7 +134,8 @@ class RocksReader : public Journal {
 
 class ReadingJournal final : public RocksReader {
  public:
-  using RocksReader::RocksReader;
+  ReadingJournal(Site site, ReaderStore opened)
+      : RocksReader(std::move(site), std::move(opened.store)), last_(opened.last) {}
 
   void append(Append, AppendDone done) override { done(fail(read_only())); }
   Result<void> save_checkpoint(const SessionId&, std::string_view, const Checkpoint&) override {
@@ -111,16 +143,18 @@ class ReadingJournal final : public RocksReader {
   }
   Result<void> backup(const std::string&) override { return fail(read_only()); }
 
+  /// Opens the database again when the witness says that there is more. RocksDB's secondary
+  /// instance would follow more cheaply, but version 7.8 crashes in it when reading blob files.
   Result<void> refresh() override {
+    const std::lock_guard lock(refreshing_);
     auto witnessed = Witness::read(*site_.fs, site_.paths.witness);
     if (!witnessed) return fail(std::move(witnessed.error()));
-    return with_store([&](Store& store) -> Result<void> {
-      const auto status = store.db().TryCatchUpWithPrimary();
-      if (!status.ok()) return fail(error_of(status, "following the journal's writer"));
-      auto last = last_position(store);
-      if (!last) return fail(std::move(last.error()));
-      return check_witness(*last, *witnessed, site_.paths.folder);
-    });
+    if (*witnessed <= last_) return {};
+    auto fresh = open_reader_store(site_);
+    if (!fresh) return fail(std::move(fresh.error()));
+    last_ = fresh->last;
+    return gate_.replace(
+        [&]() -> Result<std::unique_ptr<Store>> { return std::move(fresh->store); });
   }
 
  private:
@@ -129,6 +163,9 @@ class ReadingJournal final : public RocksReader {
             fmt::format("the journal in {} is open for reading only: open it for writing",
                         site_.paths.folder)};
   }
+
+  std::mutex refreshing_;
+  std::uint64_t last_;
 };
 
 class WritingJournal final : public RocksReader {
@@ -180,7 +217,7 @@ Result<void> WritingJournal::backup(const std::string& folder) {
     if (!status.ok()) return fail(error_of(status, fmt::format("copying to {}", folder)));
     return {};
   }));
-  auto copied = open_store(copy.paths.db, copy.env.get(), StoreMode::look, false);
+  auto copied = open_store(copy.paths.db, copy.env.get(), StoreMode::reader, false);
   if (!copied) return fail(std::move(copied.error()));
   auto last = last_position(**copied);
   if (!last) return fail(std::move(last.error()));
@@ -195,15 +232,9 @@ Error no_journal(const Site& site) {
 }
 
 Result<std::unique_ptr<Journal>> open_reading(Site site) {
-  // Before the database: a witness read later could be ahead of what was read.
-  auto witnessed = Witness::read(*site.fs, site.paths.witness);
-  if (!witnessed) return fail(std::move(witnessed.error()));
-  auto store = open_store(site.paths.db, site.env.get(), StoreMode::follower, false);
-  if (!store) return fail(std::move(store.error()));
-  auto last = last_position(**store);
-  if (!last) return fail(std::move(last.error()));
-  DAYBOOK_TRY(check_witness(*last, *witnessed, site.paths.folder));
-  return std::make_unique<ReadingJournal>(std::move(site), std::move(*store));
+  auto opened = open_reader_store(site);
+  if (!opened) return fail(std::move(opened.error()));
+  return std::make_unique<ReadingJournal>(std::move(site), std::move(*opened));
 }
 
 Result<std::unique_ptr<Journal>> open_writing(Site site, RocksOptions options, FolderState state) {
@@ -213,8 +244,8 @@ Result<std::unique_ptr<Journal>> open_writing(Site site, RocksOptions options, F
   // Again: another process may have made the journal before this one held the lock.
   auto locked_state = inspect_folder(*site.fs, site.paths);
   if (!locked_state) return fail(std::move(locked_state.error()));
-  auto store = *locked_state == FolderState::journal ? reopen_writer_store(site)
-                                                      : create_journal(site);
+  auto store =
+      *locked_state == FolderState::journal ? reopen_writer_store(site) : create_journal(site);
   if (!store) return fail(std::move(store.error()));
   auto last = last_position(**store);
   if (!last) return fail(std::move(last.error()));

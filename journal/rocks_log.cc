@@ -1,6 +1,7 @@
 #include "journal/rocks_log.h"
 
 #include <rocksdb/env.h>
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <array>
@@ -12,9 +13,7 @@ namespace {
 
 class RocksLog : public rocksdb::Logger {
  public:
-  RocksLog() : rocksdb::Logger(rocksdb::WARN_LEVEL), log_(spdlog::get("rocksdb")) {
-    if (!log_) log_ = spdlog::default_logger();
-  }
+  RocksLog() : rocksdb::Logger(rocksdb::WARN_LEVEL), log_(journal_log()) {}
 
   using rocksdb::Logger::Logv;
   void Logv(const char* format, va_list arguments) override {
@@ -36,6 +35,15 @@ class RocksLog : public rocksdb::Logger {
 
 }  // namespace
 
-std::shared_ptr<rocksdb::Logger> make_rocks_log() { return std::make_shared<RocksLog>(); }
+std::shared_ptr<spdlog::logger> journal_log() {
+  if (auto registered = spdlog::get("rocksdb")) return registered;
+  // spdlog's default logger writes to the standard output, which belongs to the program's data.
+  return std::make_shared<spdlog::logger>("rocksdb",
+                                          std::make_shared<spdlog::sinks::stderr_sink_mt>());
+}
+
+std::shared_ptr<rocksdb::Logger> make_rocks_log() {
+  return std::make_shared<RocksLog>();
+}
 
 }  // namespace daybook::journal

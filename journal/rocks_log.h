@@ -1,4 +1,5 @@
-// RocksDB's own log, sent to the spdlog logger "rocksdb" when the program has registered one.
+// Where the journal's layers below the API report: the spdlog logger "rocksdb", when the program
+// has registered one, and the standard error otherwise.
 #pragma once
 
 #include <memory>
@@ -7,9 +8,15 @@ namespace rocksdb {
 class Logger;
 }
 
+namespace spdlog {
+class logger;
+}
+
 namespace daybook::journal {
 
-/// Warnings and worse. Without a logger of that name they go to spdlog's default logger.
+std::shared_ptr<spdlog::logger> journal_log();
+
+/// RocksDB's own log: warnings and worse.
 std::shared_ptr<rocksdb::Logger> make_rocks_log();
 
 }  // namespace daybook::journal

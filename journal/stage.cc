@@ -28,8 +28,8 @@ Result<void> check_turn(const Append& append, const Head& head) {
   }
   const std::uint64_t wanted = append.acquire ? head.epoch + 1 : head.epoch;
   if (append.epoch < wanted) {
-    return fail(ErrorCode::fenced, fmt::format("{}: epoch {} is too old to acquire it", where(),
-                                               append.epoch));
+    return fail(ErrorCode::fenced,
+                fmt::format("{}: epoch {} is too old to acquire it", where(), append.epoch));
   }
   if (append.epoch > wanted) {
     return fail(ErrorCode::invalid_argument,
@@ -41,9 +41,9 @@ Result<void> check_turn(const Append& append, const Head& head) {
 /// Every event's envelope; returns the head that the append leaves.
 Result<Head> check_events(const Append& append, const Head& head) {
   if (append.events.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("session {}: an append needs at least one event",
-                            append.session.str()));
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("session {}: an append needs at least one event", append.session.str()));
   }
   Chain chain(append.session, head.version, head.hash);
   for (const std::string& bytes : append.events) {

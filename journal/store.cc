@@ -25,7 +25,7 @@ rocksdb::DBOptions db_options(rocksdb::Env* env, StoreMode mode, bool create) {
   // and the order index to say: see check_witness and last_position.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.max_total_wal_size = 96 << 20;
-  options.max_open_files = -1;  // a follower must keep files that the writer deletes
+  options.max_open_files = -1;  // a reader must keep files that the writer deletes
   options.max_background_jobs = 2;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
@@ -103,11 +103,7 @@ Result<std::unique_ptr<Store>> open_store(const std::string& path, rocksdb::Env*
     case StoreMode::writer:
       status = rocksdb::DB::Open(options, path, families, &handles, &db);
       break;
-    case StoreMode::follower:
-      // The second path would hold RocksDB's log, which goes elsewhere (rocks_log.h).
-      status = rocksdb::DB::OpenAsSecondary(options, path, path, families, &handles, &db);
-      break;
-    case StoreMode::look:
+    case StoreMode::reader:
       status = rocksdb::DB::OpenForReadOnly(options, path, families, &handles, &db);
       break;
   }

@@ -42,8 +42,7 @@ class Store {
 
 enum class StoreMode {
   writer,
-  follower,  // beside a writer; sees more after TryCatchUpWithPrimary
-  look,      // a snapshot that changes nothing on disk
+  reader,  // what is there now; changes nothing on disk, also beside a writer
 };
 
 /// Opens the database in `path`. `create` makes it when there is none.

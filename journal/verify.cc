@@ -30,11 +30,9 @@ struct DigestHash {
 class Verifier {
  public:
   Verifier(Store& store, const Refold& refold) : store_(store), refold_(refold) {
-    snapshot_ = store_.db().GetSnapshot();  // null for a follower, which moves only on refresh
+    snapshot_ = store_.db().GetSnapshot();
   }
-  ~Verifier() {
-    if (snapshot_ != nullptr) store_.db().ReleaseSnapshot(snapshot_);
-  }
+  ~Verifier() { store_.db().ReleaseSnapshot(snapshot_); }
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;
 
@@ -77,7 +75,7 @@ class Verifier {
 
   Store& store_;
   const Refold& refold_;
-  const rocksdb::Snapshot* snapshot_ = nullptr;
+  const rocksdb::Snapshot* snapshot_;
   VerifyReport report_;
   std::map<std::string, SessionState, std::less<>> sessions_;
   std::map<std::string, Head, std::less<>> heads_;
@@ -132,8 +130,8 @@ void Verifier::session_events(const SessionId& session, const Head& head, rocksd
     }
     ++report_.events;
     auto bytes = buffer_.open(it.value().ToStringView());
-    auto event = bytes ? chain.check(*bytes)
-                       : Result<const schema::Event*>(fail(std::move(bytes.error())));
+    auto event =
+        bytes ? chain.check(*bytes) : Result<const schema::Event*>(fail(std::move(bytes.error())));
     if (!event) {
       damage(where, event.error().message);
       chain.skip_to(key->version);
@@ -183,8 +181,8 @@ void Verifier::order_record(std::string_view key, std::string_view value, std::u
   const auto runs = decode_order(value);
   if (!first || !runs) return damage(fmt::format("position {}", next), "its record is damaged");
   if (*first != next) {
-    damage(fmt::format("position {}", next), fmt::format("positions up to {} are missing",
-                                                         *first - 1));
+    damage(fmt::format("position {}", next),
+           fmt::format("positions up to {} are missing", *first - 1));
   }
   next = *first;
   for (const OrderRun& run : *runs) {
@@ -201,9 +199,8 @@ void Verifier::order_record(std::string_view key, std::string_view value, std::u
 
 void Verifier::order() {
   std::uint64_t next = 1;
-  scan(KeyKind::order, "order index", [&](std::string_view key, std::string_view value) {
-    order_record(key, value, next);
-  });
+  scan(KeyKind::order, "order index",
+       [&](std::string_view key, std::string_view value) { order_record(key, value, next); });
   for (const auto& [name, state] : sessions_) {
     if (state.next_ordered != state.version + 1) {
       damage(fmt::format("session {}", name),
@@ -241,16 +238,16 @@ void Verifier::blobs() {
   if (!it->status().ok()) damage("blobs", error_of(it->status(), "reading them").message);
   for (const auto& [digest, named] : named_) {
     if (!named.found) {
-      damage(named.where, fmt::format("names blob {}, which is missing or unreadable",
-                                      digest.hex()));
+      damage(named.where,
+             fmt::format("names blob {}, which is missing or unreadable", digest.hex()));
     }
   }
 }
 
 void Verifier::requests() {
   scan(KeyKind::request, "requests", [this](std::string_view key, std::string_view value) {
-    const std::string where = fmt::format("request {}", key.substr(std::min<std::size_t>(
-                                                            key.size(), 3)));
+    const std::string where =
+        fmt::format("request {}", key.substr(std::min<std::size_t>(key.size(), 3)));
     const auto record = decode_request(value);
     if (!record) return damage(where, "its record is damaged");
     const auto session = sessions_.find(record->session.str());
@@ -273,8 +270,8 @@ void Verifier::checkpoint(const SessionId& session, std::string_view projection,
   }
   if (!refold_) return;
   auto folded = refold_(session, projection, *stored);
-  if (!folded) return damage(where, fmt::format("cannot be recomputed: {}",
-                                                folded.error().message));
+  if (!folded)
+    return damage(where, fmt::format("cannot be recomputed: {}", folded.error().message));
   if (*folded && **folded != stored->state) {
     damage(where, fmt::format("differs from the events folded up to version {}", stored->version));
   }

@@ -9,6 +9,7 @@
 
 #include "journal/folder.h"
 #include "journal/keys.h"
+#include "journal/rocks_log.h"
 
 namespace daybook::journal {
 namespace {
@@ -66,7 +67,7 @@ Result<Witness> Witness::open(rocksdb::FileSystem& fs, const std::string& path) 
 void Witness::write(std::uint64_t position) {
   const std::size_t offset = (++writes_ % 2) * kSlotDistance;
   const auto status = file_->Write(offset, encode_slot(position), rocksdb::IOOptions(), nullptr);
-  if (!status.ok()) spdlog::warn("writing {} failed: {}", path_, status.ToString());
+  if (!status.ok()) journal_log()->warn("writing {} failed: {}", path_, status.ToString());
 }
 
 }  // namespace daybook::journal

@@ -128,9 +128,10 @@ void Writer::settle(const rocksdb::Status& status, Results& results) {
   Error error = error_of(status, "writing to the journal");
   if (!reopened) {
     error.code = ErrorCode::outcome_unknown;
-    error.message = fmt::format("{}; reopening it to see what was written failed as well ({}), so "
-                                "it is unknown: open the journal again",
-                                error.message, reopened.error().message);
+    error.message = fmt::format(
+        "{}; reopening it to see what was written failed as well ({}), so "
+        "it is unknown: open the journal again",
+        error.message, reopened.error().message);
     dead_ = error;
   } else if (last >= wanted) {
     stage_.committed();

@@ -56,8 +56,8 @@ class Writer {
   Witness witness_;
   const Post post_;
   const Reopen reopen_;
-  Stage stage_;  // the writer thread's
-  std::optional<Error> dead_;  // the writer thread's: why nothing is accepted any more
+  Stage stage_;                            // the writer thread's
+  std::optional<Error> dead_;              // the writer thread's: why nothing is accepted any more
   std::optional<rocksdb::Status> failed_;  // the writer thread's: of the write to settle
 
   std::mutex mutex_;

@@ -312,10 +312,11 @@ void blobs(Journal& journal) {
     ended.answer = std::make_unique<schema::ContentT>(*big_content);
     batch.add(draft(std::move(ended)));
     must(journal, pen.next(std::move(batch)));
-    const auto read = journal.read(session_id("demo"), 2, ReadMode::strict, [&](const Entry& entry) {
-      CHECK(*content_bytes(journal, entry.event->payload_as_TurnEnded()->answer()) == big);
-      return true;
-    });
+    const auto read =
+        journal.read(session_id("demo"), 2, ReadMode::strict, [&](const Entry& entry) {
+          CHECK(*content_bytes(journal, entry.event->payload_as_TurnEnded()->answer()) == big);
+          return true;
+        });
     CHECK(read.has_value());
     CHECK(content_bytes(journal, nullptr)->empty());
   }
@@ -447,9 +448,9 @@ void checkpoints(JournalPlace& place) {
   SECTION("verify compares checkpoints with the fold") {
     REQUIRE(journal->save_checkpoint(demo, "good", {1, "f", "right"}));
     REQUIRE(journal->save_checkpoint(demo, "foreign", {1, "older build", "anything"}));
-    const journal::Refold refold = [](const SessionId&, std::string_view,
-                                      const Checkpoint& checkpoint)
-        -> Result<std::optional<std::string>> {
+    const journal::Refold refold =
+        [](const SessionId&, std::string_view,
+           const Checkpoint& checkpoint) -> Result<std::optional<std::string>> {
       if (checkpoint.fingerprint != "f") return std::optional<std::string>();
       return std::optional<std::string>("right");
     };
@@ -468,14 +469,30 @@ void checkpoints(JournalPlace& place) {
 
 void journal_conformance(const MakePlace& make_place) {
   const auto place = make_place();
-  SECTION("appends") { appends(*place->open()); }
-  SECTION("batches") { batches(*place->open()); }
-  SECTION("races") { races(*place->open()); }
-  SECTION("reads") { reads(*place->open()); }
-  SECTION("blobs") { blobs(*place->open()); }
-  SECTION("requests") { requests(*place); }
-  SECTION("reopening") { reopening(*place); }
-  SECTION("checkpoints") { checkpoints(*place); }
+  SECTION("appends") {
+    appends(*place->open());
+  }
+  SECTION("batches") {
+    batches(*place->open());
+  }
+  SECTION("races") {
+    races(*place->open());
+  }
+  SECTION("reads") {
+    reads(*place->open());
+  }
+  SECTION("blobs") {
+    blobs(*place->open());
+  }
+  SECTION("requests") {
+    requests(*place);
+  }
+  SECTION("reopening") {
+    reopening(*place);
+  }
+  SECTION("checkpoints") {
+    checkpoints(*place);
+  }
 }
 
 }  // namespace daybook::tests

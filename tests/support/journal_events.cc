@@ -66,13 +66,11 @@ Result<std::vector<std::string>> everything(journal::Journal& journal) {
   for (const journal::SessionInfo& info : *sessions) {
     items.push_back(info.session.str() + " " + std::to_string(info.head.version) + " " +
                     std::to_string(info.head.epoch) + " " + info.head.hash.hex());
-    DAYBOOK_TRY(
-        journal.read(info.session, 1, journal::ReadMode::strict, [&](const auto& entry) {
-          items.emplace_back(as_text(entry.bytes));
-          journal::visit_blob_refs(*entry.event,
-                                   [&](const BlobRef& ref) { refs.push_back(ref); });
-          return true;
-        }));
+    DAYBOOK_TRY(journal.read(info.session, 1, journal::ReadMode::strict, [&](const auto& entry) {
+      items.emplace_back(as_text(entry.bytes));
+      journal::visit_blob_refs(*entry.event, [&](const BlobRef& ref) { refs.push_back(ref); });
+      return true;
+    }));
   }
   for (const BlobRef& ref : refs) {
     auto bytes = journal.blob(ref);
