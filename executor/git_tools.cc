@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "executor/outcome.h"
 #include "executor/paths.h"
 #include "executor/process.h"
 #include "executor/process_env.h"
@@ -20,18 +21,7 @@ constexpr std::int64_t kTimeoutMs = 30'000;
 constexpr std::int64_t kLogTimeoutMs = 15'000;
 constexpr std::size_t kClipChars = 20'000;
 constexpr std::size_t kErrorChars = 300;
-constexpr int kDefaultCommits = 20;
-constexpr int kMaxCommits = 200;
-
-/// The first `limit` characters of UTF-8 text.
-std::string clip_chars(const std::string& text, std::size_t limit) {
-  std::size_t chars = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) continue;
-    if (chars++ == limit) return text.substr(0, at);
-  }
-  return text;
-}
+constexpr std::int64_t kMaxCommits = 200;
 
 using Setting = std::pair<std::string, std::string>;
 
@@ -157,22 +147,11 @@ std::string error_text(const ProcessResult& result) {
 }
 
 Result<std::string> optional_path(const ToolRequest& request, const Json& arguments) {
-  const auto found = arguments.find("path");
-  if (found == arguments.end() || found->is_null()) return std::string();
-  if (!found->is_string()) return fail(ErrorCode::invalid_argument, "path is not a string");
-  if (found->get_ref<const std::string&>().empty()) return std::string();
-  auto where = locate(request.policy, found->get_ref<const std::string&>(), Access::read);
+  const std::string path = json_text(arguments, "path");
+  if (path.empty()) return std::string();
+  auto where = locate(request.policy, path, Access::read);
   if (!where) return fail(where.error());
   return where->shown;
-}
-
-Outcome refused(const Error& error) {
-  Outcome outcome;
-  outcome.receipt.exit = ExitKind::not_run;
-  outcome.receipt.error = error.message;
-  outcome.result = dump_json(Json{{"error", error.message}});
-  outcome.is_error = true;
-  return outcome;
 }
 
 class GitTool : public Tool {
@@ -188,22 +167,17 @@ class GitTool : public Tool {
 
   Result<Plan> plan(const ToolRequest& request, const Json& arguments) override {
     DAYBOOK_TRY(command(request, arguments));
-    Plan made;
-    if (!request.policy.roots.empty()) made.cwd = request.policy.roots[0].path;
-    return made;
+    return no_changes(request.policy);
   }
 
-  Outcome run(const ToolRequest& request, const Json& arguments, const Plan& plan,
-              const OutputSink&, std::stop_token stop) override {
+  Outcome run(const ToolRequest& request, const Json& arguments, const Plan&, const OutputSink&,
+              std::stop_token stop) override {
     const auto arguments_of_git = command(request, arguments);
-    if (!arguments_of_git) return refused(arguments_of_git.error());
-    const ReceiptClock clock;
+    if (!arguments_of_git) return failure(arguments_of_git.error(), ExitKind::not_run);
     const ProcessResult result = git_.run(request, *arguments_of_git, timeout_ms(), stop);
     Outcome outcome;
     describe(result, outcome.receipt);
-    outcome.receipt.cwd_before = outcome.receipt.cwd_after = plan.cwd;
     report(*arguments_of_git, result, outcome);
-    clock.stop(outcome.receipt);
     return outcome;
   }
 
@@ -219,8 +193,8 @@ class GitTool : public Tool {
     for (const std::string& argument : arguments) shown += " " + argument;
     const std::string out = result.out.text();
     const std::string err = result.err.text();
-    const std::string out_clip = clip_chars(repair_utf8(result.out.head), kClipChars);
-    const std::string err_clip = clip_chars(repair_utf8(result.err.head), kClipChars);
+    const std::string out_clip = first_chars(repair_utf8(result.out.head), kClipChars);
+    const std::string err_clip = first_chars(repair_utf8(result.err.head), kClipChars);
     Json json{{"command", shown},
               {"exit_code", nullptr},
               {"stdout", out_clip},
@@ -264,13 +238,7 @@ class GitDiff final : public GitTool {
                                            const Json& arguments) const override {
     std::vector<std::string> made = {"diff", "--no-ext-diff", "--no-textconv",
                                      "--ignore-submodules=dirty", "--submodule=short"};
-    if (const auto staged = arguments.find("staged");
-        staged != arguments.end() && !staged->is_null()) {
-      if (!staged->is_boolean()) {
-        return fail(ErrorCode::invalid_argument, "staged is not true or false");
-      }
-      if (staged->get<bool>()) made.emplace_back("--staged");
-    }
+    if (arguments.value("staged", false)) made.emplace_back("--staged");
     const auto path = optional_path(request, arguments);
     if (!path) return fail(path.error());
     made.emplace_back("--");
@@ -285,18 +253,15 @@ class GitLog final : public GitTool {
       : GitTool("git_log", "Lists commits, newest first.",
                 R"({"type":"object","properties":{)"
                 R"("path":{"type":"string","description":"only commits that changed it"},)"
-                R"("max_count":{"type":"integer","description":"1 to 200; default 20"}}})") {}
+                R"("max_count":{"type":"integer","default":20,"description":"at most 200"}}})") {}
 
  private:
   std::int64_t timeout_ms() const override { return kLogTimeoutMs; }
 
   Result<std::vector<std::string>> command(const ToolRequest& request,
                                            const Json& arguments) const override {
-    int count = kDefaultCommits;
-    if (const auto given = arguments.find("max_count");
-        given != arguments.end() && given->is_number()) {
-      count = static_cast<int>(std::clamp(given->get<double>(), 1.0, double{kMaxCommits}));
-    }
+    const auto count =
+        std::clamp<std::int64_t>(arguments.at("max_count").get<std::int64_t>(), 1, kMaxCommits);
     const auto path = optional_path(request, arguments);
     if (!path) return fail(path.error());
     std::vector<std::string> made = {"log",
@@ -339,7 +304,7 @@ class GitLog final : public GitTool {
     }
     std::string error = error_text(result);
     if (error.empty()) error = repair_utf8(result.err.head);
-    outcome.result = dump_json(Json{{"error", clip_chars(error, kErrorChars)}});
+    outcome.result = dump_json(Json{{"error", first_chars(error, kErrorChars)}});
     outcome.is_error = true;
   }
 };

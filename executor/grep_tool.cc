@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "executor/outcome.h"
 #include "executor/paths.h"
 #include "executor/process.h"
 #include "executor/process_env.h"
@@ -20,8 +21,7 @@ namespace {
 using schema::ExitKind;
 
 constexpr std::int64_t kTimeoutMs = 30'000;
-constexpr std::size_t kDefaultResults = 100;
-constexpr std::size_t kMaxResults = 1000;
+constexpr std::int64_t kMaxResults = 1000;
 constexpr std::size_t kTextChars = 300;
 constexpr std::size_t kErrorChars = 300;
 constexpr std::size_t kErrorBytes = 4096;
@@ -30,53 +30,26 @@ constexpr const char* kSkipped[] = {".git",        ".venv",       "__pycache__",
                                     ".mypy_cache", ".ruff_cache", "node_modules", "dist",
                                     "build",       "Library",     "AppData"};
 
-std::string clip_chars(std::string text, std::size_t limit) {
-  std::size_t chars = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) continue;
-    if (chars++ == limit) {
-      text.resize(at);
-      break;
-    }
-  }
-  return text;
-}
-
 struct Query {
   std::string pattern;
   Location where;
   std::string glob;
-  std::size_t max_results = kDefaultResults;
+  std::size_t max_results = 0;
 };
 
-Result<std::string> text_or(const Json& arguments, const char* name, const char* fallback) {
-  const auto found = arguments.find(name);
-  if (found == arguments.end() || found->is_null()) return std::string(fallback);
-  if (found->is_string()) return found->get<std::string>();
-  return fail(ErrorCode::invalid_argument, std::string(name) + " is not a string");
-}
-
 Result<Query> parse_query(const ToolRequest& request, const Json& arguments) {
-  auto pattern = text_or(arguments, "pattern", "");
-  if (!pattern) return fail(pattern.error());
-  if (pattern->empty()) {
-    return fail(ErrorCode::invalid_argument, "the argument 'pattern' is missing or empty");
-  }
-  auto path = text_or(arguments, "path", ".");
-  if (!path) return fail(path.error());
-  auto glob = text_or(arguments, "glob", "");
-  if (!glob) return fail(glob.error());
-  if (pattern->find('\0') != std::string::npos || glob->find('\0') != std::string::npos) {
+  Query query;
+  query.pattern = json_text(arguments, "pattern");
+  query.glob = json_text(arguments, "glob");
+  if (query.pattern.empty()) return fail(ErrorCode::invalid_argument, "the pattern is empty");
+  if (query.pattern.find('\0') != std::string::npos || query.glob.find('\0') != std::string::npos) {
     return fail(ErrorCode::invalid_argument, "the pattern or glob holds a NUL byte; remove it");
   }
-  auto where = locate(request.policy, path->empty() ? "." : *path, Access::read);
+  auto where = locate(request.policy, json_text(arguments, "path"), Access::read);
   if (!where) return fail(where.error());
-  Query query{std::move(*pattern), std::move(*where), std::move(*glob)};
-  if (const auto given = arguments.find("max_results");
-      given != arguments.end() && given->is_number()) {
-    query.max_results =
-        static_cast<std::size_t>(std::clamp(given->get<double>(), 1.0, double{kMaxResults}));
-  }
+  query.where = std::move(*where);
+  query.max_results = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(arguments.at("max_results").get<std::int64_t>(), 1, kMaxResults));
   return query;
 }
 
@@ -153,7 +126,7 @@ class Matches {
     text.resize(text.find_last_not_of("\r\n") + 1);
     found_.push_back({{"file", shown(text_or_bytes(data.at("path")))},
                       {"line", data.at("line_number")},
-                      {"text", clip_chars(mask_.masked(text), kTextChars)}});
+                      {"text", first_chars(mask_.masked(text), kTextChars)}});
   }
 
   std::string shown(std::string path) const {
@@ -171,15 +144,6 @@ class Matches {
   Json found_ = Json::array();
 };
 
-Outcome refused(const Error& error) {
-  Outcome outcome;
-  outcome.receipt.exit = ExitKind::not_run;
-  outcome.receipt.error = error.message;
-  outcome.result = dump_json(Json{{"error", error.message}});
-  outcome.is_error = true;
-  return outcome;
-}
-
 class Grep final : public Tool {
  public:
   Grep() : environment_(process_environment()), mask_(environment_) {
@@ -190,9 +154,9 @@ class Grep final : public Tool {
     spec_.parameters =
         R"({"type":"object","properties":{)"
         R"("pattern":{"type":"string","description":"regular expression"},)"
-        R"("path":{"type":"string","description":"file or folder; default the workspace"},)"
+        R"("path":{"type":"string","default":".","description":"file or folder"},)"
         R"("glob":{"type":"string","description":"only files that match, e.g. *.cc"},)"
-        R"("max_results":{"type":"integer","description":"1 to 1000; default 100"}},)"
+        R"("max_results":{"type":"integer","default":100,"description":"at most 1000"}},)"
         R"("required":["pattern"]})";
     spec_.risk = Risk::read;
     spec_.effect = schema::Effect::read_only;
@@ -202,33 +166,31 @@ class Grep final : public Tool {
 
   Result<Plan> plan(const ToolRequest& request, const Json& arguments) override {
     DAYBOOK_TRY(parse_query(request, arguments));
-    Plan made;
-    made.cwd = request.policy.roots[0].path;
-    return made;
+    return no_changes(request.policy);
   }
 
-  Outcome run(const ToolRequest& request, const Json& arguments, const Plan& plan,
-              const OutputSink&, std::stop_token stop) override {
+  Outcome run(const ToolRequest& request, const Json& arguments, const Plan&, const OutputSink&,
+              std::stop_token stop) override {
     const auto query = parse_query(request, arguments);
-    if (!query) return refused(query.error());
+    if (!query) return failure(query.error(), ExitKind::not_run);
     // The descriptor, not the path, is searched: a link put there meanwhile leads nowhere.
     const auto target = open_located(request.policy, query->where, O_RDONLY | O_NONBLOCK);
-    if (!target) return refused(target.error());
+    if (!target) return failure(target.error(), ExitKind::not_run);
     struct stat status {};
     if (::fstat(target->get(), &status) != 0 ||
         !(S_ISDIR(status.st_mode) || S_ISREG(status.st_mode))) {
-      return refused({ErrorCode::invalid_argument,
-                      query->where.shown + " is neither a file nor a folder; name one"});
+      return failure({ErrorCode::invalid_argument,
+                      query->where.shown + " is neither a file nor a folder; name one"},
+                     ExitKind::not_run);
     }
     const auto root = open_root(request.policy.roots[0]);
-    if (!root) return refused(path_error(root.error(), request.policy.roots[0].path));
+    if (!root)
+      return failure(path_error(root.error(), request.policy.roots[0].path), ExitKind::not_run);
     const bool one_file = S_ISREG(status.st_mode);
     ProcessSpec spec = command(*query, one_file);
     spec.cwd_fd = one_file ? root->get() : target->get();
     if (one_file) spec.stdin_fd = target->get();
-    Outcome outcome = search(*query, spec, one_file, std::move(stop));
-    outcome.receipt.cwd_before = outcome.receipt.cwd_after = plan.cwd;
-    return outcome;
+    return search(*query, spec, one_file, std::move(stop));
   }
 
  private:
@@ -245,13 +207,13 @@ class Grep final : public Tool {
     spec.argv.emplace_back(one_file ? "-" : "./");
     spec.env = command_environment(environment_);
     spec.timeout_ms = kTimeoutMs;
+    spec.live_stderr = false;
     spec.limits = {kErrorBytes, 0, std::numeric_limits<std::size_t>::max()};
     return spec;
   }
 
   Outcome search(const Query& query, const ProcessSpec& spec, bool one_file,
                  std::stop_token stop) const {
-    const ReceiptClock clock;
     Matches matches(query, one_file, mask_);
     std::stop_source enough;
     const std::stop_callback pass(stop, [&] { enough.request_stop(); });
@@ -276,10 +238,9 @@ class Grep final : public Tool {
     } else if (result.exit != ExitKind::exited) {
       problem = result.error.empty() ? "ripgrep was killed" : result.error;
     } else if (result.code > 1) {
-      problem = clip_chars(mask_.masked(repair_utf8(result.err.head)), kErrorChars);
+      problem = first_chars(mask_.masked(repair_utf8(result.err.head)), kErrorChars);
     }
     describe_matches(matches, problem, outcome);
-    clock.stop(outcome.receipt);
     return outcome;
   }
 

@@ -43,13 +43,18 @@ class Run {
       keep_time();
     }
     out_.read_rest(sink_);
-    err_.read_rest(sink_);
+    err_.read_rest(err_sink());
     result_.out = out_.finish(sink_);
-    result_.err = err_.finish(sink_);
+    result_.err = err_.finish(err_sink());
     return std::move(result_);
   }
 
  private:
+  const OutputSink& err_sink() const {
+    static const OutputSink kNone;
+    return spec_.live_stderr ? sink_ : kNone;
+  }
+
   void turn() {
     pollfd fds[5] = {{supervisor_->fd(), POLLIN, 0},
                      {ending_ ? -1 : stop_.fd(), POLLIN, 0},
@@ -59,7 +64,7 @@ class Run {
     if (::poll(fds, 5, wait_ms()) <= 0) return;
     if (fds[2].revents != 0) write_stdin();
     bool came = fds[3].revents != 0 && out_.read(sink_);
-    came = (fds[4].revents != 0 && err_.read(sink_)) || came;
+    came = (fds[4].revents != 0 && err_.read(err_sink())) || came;
     if (came) drain_.saw_bytes(steady_ms());
     if (fds[0].revents != 0) take_reports();
     if (fds[1].revents != 0) end(ExitKind::user_stop);

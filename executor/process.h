@@ -22,6 +22,7 @@ struct ProcessSpec {
   std::string_view stdin_bytes;   // must outlive the call; without any, stdin is /dev/null
   int stdin_fd = -1;              // what stdin is instead; stays the caller's
   bool merge_stderr = false;      // stderr into the same stream as stdout
+  bool live_stderr = true;        // whether the sink sees stderr too
   std::int64_t timeout_ms = 0;    // 0: none
   OutputLimits limits;            // of each stream
   const SecretMask* mask = nullptr;

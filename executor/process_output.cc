@@ -17,6 +17,18 @@ std::string KeptOutput::text() const {
          repair_utf8(tail);
 }
 
+std::string first_chars(std::string text, std::size_t limit) {
+  std::size_t chars = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) continue;
+    if (chars++ == limit) {
+      text.resize(at);
+      break;
+    }
+  }
+  return text;
+}
+
 OutputKeeper::OutputKeeper(const OutputLimits& limits, const SecretMask& mask)
     : limits_(limits), masking_(mask) {}
 

@@ -30,6 +30,9 @@ struct KeptOutput {
   std::string text() const;
 };
 
+/// The first `limit` characters (code points) of UTF-8 text.
+std::string first_chars(std::string text, std::size_t limit);
+
 /// Memory stays within the limits however much is added.
 class OutputKeeper {
  public:

@@ -2,16 +2,6 @@
 
 namespace daybook::executor {
 
-void ReceiptClock::stop(Receipt& receipt) const {
-  using std::chrono::duration_cast;
-  using std::chrono::nanoseconds;
-  const auto took = std::chrono::steady_clock::now() - steady_;
-  const auto begun = duration_cast<nanoseconds>(utc_.time_since_epoch()).count();
-  receipt.started_at_ns = begun;
-  receipt.ended_at_ns = begun + duration_cast<nanoseconds>(took).count();
-  receipt.duration_ns = static_cast<std::uint64_t>(duration_cast<nanoseconds>(took).count());
-}
-
 void describe(const KeptOutput& output, Receipt& receipt) {
   receipt.output_bytes = output.total;
   receipt.output_kept = output.kept();

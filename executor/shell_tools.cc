@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "executor/outcome.h"
 #include "executor/process_env.h"
 #include "executor/process_receipt.h"
 
@@ -11,56 +12,25 @@ namespace {
 
 using schema::ExitKind;
 
-constexpr std::int64_t kDefaultTimeoutS = 120;
 constexpr std::int64_t kMaxTimeoutS = 600;
-
-Result<std::string> required_text(const Json& arguments, const char* name) {
-  const auto found = arguments.find(name);
-  if (found == arguments.end() || !found->is_string()) {
-    return fail(ErrorCode::invalid_argument,
-                std::string("the argument '") + name + "' is missing or not a string");
-  }
-  return found->get<std::string>();
-}
+constexpr const char* kNoFolder = "the session has no folder; add one to its policy";
 
 struct ShellArguments {
   std::string command;
-  std::int64_t timeout_s = kDefaultTimeoutS;
+  std::int64_t timeout_s = 0;
   bool background = false;
 };
 
 Result<ShellArguments> shell_arguments(const Json& arguments) {
-  auto command = required_text(arguments, "command");
-  if (!command) return fail(command.error());
-  if (command->find('\0') != std::string::npos) {
+  ShellArguments made;
+  made.command = json_text(arguments, "command");
+  if (made.command.find('\0') != std::string::npos) {
     return fail(ErrorCode::invalid_argument, "the command holds a NUL byte; write it as \\0");
   }
-  ShellArguments made{std::move(*command)};
-  if (const auto found = arguments.find("timeout_seconds");
-      found != arguments.end() && !found->is_null()) {
-    if (!found->is_number()) {
-      return fail(ErrorCode::invalid_argument, "timeout_seconds is not a number");
-    }
-    made.timeout_s = static_cast<std::int64_t>(
-        std::clamp(found->get<double>(), 1.0, static_cast<double>(kMaxTimeoutS)));
-  }
-  if (const auto found = arguments.find("run_in_background");
-      found != arguments.end() && !found->is_null()) {
-    if (!found->is_boolean()) {
-      return fail(ErrorCode::invalid_argument, "run_in_background is not true or false");
-    }
-    made.background = found->get<bool>();
-  }
+  made.timeout_s = static_cast<std::int64_t>(std::clamp(
+      arguments.at("timeout_seconds").get<double>(), 1.0, static_cast<double>(kMaxTimeoutS)));
+  made.background = arguments.value("run_in_background", false);
   return made;
-}
-
-Outcome refused(const Error& error) {
-  Outcome outcome;
-  outcome.receipt.exit = ExitKind::not_run;
-  outcome.receipt.error = error.message;
-  outcome.result = dump_json(Json{{"error", error.message}});
-  outcome.is_error = true;
-  return outcome;
 }
 
 std::string joined(const std::vector<std::string>& notes) {
@@ -92,7 +62,7 @@ class RunShell final : public Tool {
         R"({"type":"object","properties":{)"
         R"("command":{"type":"string","description":"bash command or script"},)"
         R"("description":{"type":"string","description":"what it does, for the person who approves it"},)"
-        R"("timeout_seconds":{"type":"number","description":"1 to 600; default 120"},)"
+        R"("timeout_seconds":{"type":"number","default":120,"description":"at most 600"},)"
         R"("run_in_background":{"type":"boolean","description":"return at once with a task_id"}},)"
         R"("required":["command"]})";
     spec_.risk = Risk::exec;
@@ -104,7 +74,7 @@ class RunShell final : public Tool {
   Result<Plan> plan(const ToolRequest& request, const Json& arguments) override {
     DAYBOOK_TRY(shell_arguments(arguments));
     if (request.policy.roots.empty()) {
-      return fail(ErrorCode::permission, "the session has no folder; add one to its policy");
+      return fail(ErrorCode::permission, kNoFolder);
     }
     Plan made;
     made.cwd = session_->shell(request.policy.roots[0].path).cwd();
@@ -114,26 +84,22 @@ class RunShell final : public Tool {
   Outcome run(const ToolRequest& request, const Json& arguments, const Plan&,
               const OutputSink& sink, std::stop_token stop) override {
     const auto parsed = shell_arguments(arguments);
-    if (!parsed) return refused(parsed.error());
+    if (!parsed) return failure(parsed.error(), ExitKind::not_run);
     if (request.policy.roots.empty()) {
-      return refused({ErrorCode::permission, "the session has no folder; add one to its policy"});
+      return failure({ErrorCode::permission, kNoFolder}, ExitKind::not_run);
     }
     Shell& shell = session_->shell(request.policy.roots[0].path);
     if (parsed->background) return start_task(shell, *parsed);
-    const ReceiptClock clock;
     const ShellResult result =
         shell.run(parsed->command, parsed->timeout_s * 1000, sink, std::move(stop));
-    Outcome outcome = outcome_of(*parsed, result);
-    clock.stop(outcome.receipt);
-    return outcome;
+    return outcome_of(*parsed, result);
   }
 
  private:
   Outcome start_task(Shell& shell, const ShellArguments& arguments) {
-    const ReceiptClock clock;
     const std::string cwd = shell.cwd();
     const auto id = session_->tasks().start(arguments.command, cwd);
-    if (!id) return refused(id.error());
+    if (!id) return failure(id.error(), ExitKind::not_run);
     Outcome outcome;
     outcome.receipt.cwd_before = outcome.receipt.cwd_after = cwd;
     outcome.receipt.exit = ExitKind::ok;
@@ -142,7 +108,6 @@ class RunShell final : public Tool {
              {"command", session_->mask().masked(arguments.command)},
              {"status", "running"},
              {"note", "Read its output with shell_task_output, end it with shell_task_kill."}});
-    clock.stop(outcome.receipt);
     return outcome;
   }
 
@@ -207,24 +172,20 @@ class TaskTool : public Tool {
 
   const ToolSpec& spec() const override { return spec_; }
 
-  Result<Plan> plan(const ToolRequest&, const Json& arguments) override {
-    DAYBOOK_TRY(required_text(arguments, "task_id"));
-    return Plan{};
+  Result<Plan> plan(const ToolRequest& request, const Json&) override {
+    return no_changes(request.policy);
   }
 
   Outcome run(const ToolRequest& request, const Json& arguments, const Plan&, const OutputSink&,
               std::stop_token) override {
-    const auto id = required_text(arguments, "task_id");
-    if (!id) return refused(id.error());
-    const ReceiptClock clock;
-    const auto view = look(*id, request.call_id);
-    if (!view) return refused(view.error());
-    Json json{{"task_id", *id}, {"status", view->status}, {"exit_code", nullptr}};
+    const std::string id = json_text(arguments, "task_id");
+    const auto view = look(id, request.call_id);
+    if (!view) return failure(view.error(), ExitKind::not_run);
+    Json json{{"task_id", id}, {"status", view->status}, {"exit_code", nullptr}};
     if (view->exit_code) json["exit_code"] = *view->exit_code;
     Outcome outcome;
     add(*view, json, outcome.receipt);
     outcome.result = dump_json(json);
-    clock.stop(outcome.receipt);
     return outcome;
   }
 
