@@ -63,8 +63,8 @@ rocksdb::ColumnFamilyOptions family_options(bool blobs,
 }  // namespace
 
 Store::Store(std::unique_ptr<rocksdb::DB> db, rocksdb::ColumnFamilyHandle* main,
-             rocksdb::ColumnFamilyHandle* blobs)
-    : db_(std::move(db)), main_(main), blobs_(blobs) {}
+             rocksdb::ColumnFamilyHandle* blobs, bool follows)
+    : db_(std::move(db)), main_(main), blobs_(blobs), follows_(follows) {}
 
 Store::~Store() {
   db_->DestroyColumnFamilyHandle(main_).PermitUncheckedError();
@@ -113,7 +113,8 @@ Result<std::unique_ptr<Store>> open_store(const std::string& path, rocksdb::Env*
   }
   if (!status.ok()) return fail(error_of(status, fmt::format("opening the journal in {}", path)));
   DAYBOOK_CHECK(handles.size() == 2);
-  return std::make_unique<Store>(std::unique_ptr<rocksdb::DB>(db), handles[0], handles[1]);
+  return std::make_unique<Store>(std::unique_ptr<rocksdb::DB>(db), handles[0], handles[1],
+                                 mode == StoreMode::follower);
 }
 
 Result<std::uint64_t> last_position(Store& store) {

@@ -19,7 +19,7 @@ namespace daybook::journal {
 class Store {
  public:
   Store(std::unique_ptr<rocksdb::DB> db, rocksdb::ColumnFamilyHandle* main,
-        rocksdb::ColumnFamilyHandle* blobs);
+        rocksdb::ColumnFamilyHandle* blobs, bool follows);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -27,6 +27,8 @@ class Store {
   rocksdb::DB& db() { return *db_; }
   rocksdb::ColumnFamilyHandle* main() { return main_; }
   rocksdb::ColumnFamilyHandle* blobs() { return blobs_; }
+  /// Opened beside a writer: it has no snapshots, and moves only when it catches up.
+  bool follows() const { return follows_; }
 
   /// Value of a key in the main column family, still sealed.
   Result<std::optional<std::string>> get(const std::string& key);
@@ -38,6 +40,7 @@ class Store {
   std::unique_ptr<rocksdb::DB> db_;
   rocksdb::ColumnFamilyHandle* main_;
   rocksdb::ColumnFamilyHandle* blobs_;
+  bool follows_;
 };
 
 enum class StoreMode {

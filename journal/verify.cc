@@ -30,7 +30,7 @@ struct DigestHash {
 class Verifier {
  public:
   Verifier(Store& store, const Refold& refold) : store_(store), refold_(refold) {
-    snapshot_ = store_.db().GetSnapshot();  // null for a follower, which moves only on refresh
+    if (!store_.follows()) snapshot_ = store_.db().GetSnapshot();
   }
   ~Verifier() {
     if (snapshot_ != nullptr) store_.db().ReleaseSnapshot(snapshot_);
