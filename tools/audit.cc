@@ -81,7 +81,9 @@ class AuditFold {
         found != latest_.end() && audit_.rows[found->second].attempt > 0) {
       // A retry that a person decided is an attempt of its own; the first one keeps its record.
       const AuditRow& before = audit_.rows[found->second];
-      if (before.reconciled_as != "retry") anomaly("a call ran again without a decision to retry");
+      if (before.reconciled_as != "retry") {
+        anomaly(fmt::format("call {} ran again without a decision to retry", before.call_id));
+      }
       AuditRow again;
       again.call_id = before.call_id;
       again.state = "allowed";

@@ -133,9 +133,12 @@ int run_cli(std::span<const std::string> arguments, Context& context) {
       root.exit(error, context.out, context.err);
       return kExitOk;
     }
-    const auto extras = root.remaining(true);
-    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extras.empty()) {
-      return usage_error(context, describe_extra(extras.front(), used(), commands));
+    const auto before_command = root.remaining(false);
+    const auto all = root.remaining(true);
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !all.empty()) {
+      return usage_error(context, before_command.empty()
+                                      ? describe_extra(all.front(), used(), commands)
+                                      : describe_extra(before_command.front(), nullptr, commands));
     }
     return usage_error(context, error.what());
   }

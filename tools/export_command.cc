@@ -69,7 +69,8 @@ class Exporter {
 
   std::optional<Error> write_blob(const BlobRef& ref) {
     const auto bytes = journal_.blob(ref);
-    if (!bytes) return bytes.error();
+    // Missing or changed: either way the session cannot be restored from what is here.
+    if (!bytes) return Error{ErrorCode::corrupt, bytes.error().message};
     JsonWriter line;
     line.begin_object().member("line", "blob").member("digest", ref.digest.hex());
     line.member("size", ref.size);

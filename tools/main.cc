@@ -1,4 +1,6 @@
 #include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -36,6 +38,14 @@ daybook::Result<std::unique_ptr<daybook::journal::Journal>> open_journal(
   return daybook::journal::open_rocks_journal(std::move(options));
 }
 
+/// Diagnostics go to stderr, so that stdout holds data alone.
+void set_up_log(const daybook::engine::Environment& environment) {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("daybook"));
+  const auto level = environment.find("DAYBOOK_LOG");
+  spdlog::set_level(level == environment.end() ? spdlog::level::err
+                                               : spdlog::level::from_str(level->second));
+}
+
 }  // namespace
 
 int main(int argc, char** argv, char** variables) {
@@ -54,6 +64,7 @@ int main(int argc, char** argv, char** variables) {
                                   terminal_columns(STDOUT_FILENO),
                                   {},
                                   open_journal};
+  set_up_log(context.environment);
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const int code = daybook::tools::run_cli(arguments, context);
   out.flush();

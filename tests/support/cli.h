@@ -30,7 +30,7 @@ struct Cli {
 };
 
 /// Writes "demo": one completed turn in which the assistant runs a command after approval, with
-/// a result of 3,000 bytes that holds a terminal escape. 15 events, times from 2026-01-01.
+/// a result of 3,001 bytes that holds a terminal escape. 15 events, times from 2026-01-01.
 void write_demo(journal::Journal& journal, const std::string& name = "demo");
 
 /// What `write_demo` gives as the command's result.
