@@ -238,6 +238,22 @@ TEST_CASE("http model: TLS to a server without TLS is a failure of the connectio
   const ModelOutcome outcome = bench.run(call);
   REQUIRE_FALSE(outcome.reply);
   CHECK(outcome.reply.error().kind == FailureKind::connection);
+  CHECK(outcome.reply.error().message ==
+        "connecting to 127.0.0.1:" + std::to_string(bench.server.port()) + " took too long");
+}
+
+TEST_CASE("http model: a proxy's refusal is a failure of the connection") {
+  Bench bench;
+  REQUIRE(::setenv("https_proxy", bench.server.url().c_str(), 1) == 0);
+  ModelCall call = bench.request();
+  call.url = "https://model.invalid/v1/chat/completions";
+  bench.server.on_request({send(response(403, "text/plain", "no")), cut()});
+  const ModelOutcome outcome = bench.run(call);
+  REQUIRE(::unsetenv("https_proxy") == 0);
+  REQUIRE_FALSE(outcome.reply);
+  CHECK(outcome.reply.error().kind == FailureKind::connection);
+  CHECK(outcome.reply.error().http_status == 0);
+  CHECK(outcome.reply.error().message.find("model.invalid:443") != std::string::npos);
 }
 
 TEST_CASE("http model: addresses and headers that cannot be used are the caller's fault") {
@@ -437,6 +453,34 @@ TEST_CASE("http model: rate limit headers are kept, others are not") {
       {"anthropic-ratelimit-requests-limit", "50"},
       {"request-id", "req_1"}};
   CHECK(outcome.rate_limit_headers == expected);
+}
+
+std::string from_hex(std::string_view hex) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    out.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  }
+  return out;
+}
+
+TEST_CASE("http model: compressed streams are read") {
+  Bench bench;
+  // gzip of a stream of one chunk with the content "zipped", and [DONE].
+  const std::string zipped = from_hex(
+      "1f8b08000000000002ff1dcc310a84301005d03ea7905f5b584fedb6eb012448706671609904338528b9fb86"
+      "ad1f3c4e9e6878b01f5977a9a0f5811acb059a46b07c3d813a67733107e1d65284d1467cd4b41edb29a966eb"
+      "523d17b4d842e07fbacecbfb1543f8017ba2643563000000");
+  CHECK(text_of(bench.answered({send(event_stream(zipped, "Content-Encoding: gzip\r\n"))})) ==
+        "zipped");
+}
+
+TEST_CASE("http model: headers of interim answers do not count") {
+  Bench bench;
+  const engine::Failure failure =
+      bench.failed({send("HTTP/1.1 103 Early Hints\r\nRetry-After: 5\r\n\r\n" +
+                         response(429, "text/plain", "slow down"))});
+  CHECK(failure.http_status == 429);
+  CHECK(failure.retry_after_ms == std::nullopt);
 }
 
 TEST_CASE("http model: redirects are refused and named") {
