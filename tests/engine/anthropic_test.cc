@@ -7,6 +7,8 @@
 namespace daybook::tests {
 namespace {
 
+using namespace codecs;
+
 using engine::anthropic_codec;
 using engine::Message;
 using engine::ModelParams;
@@ -130,6 +132,9 @@ TEST_CASE("anthropic: messages that the API would refuse as empty") {
   const std::string thinking = R"({"type":"thinking","thinking":"t","signature":"s"})";
   CHECK(render(assistant({reasoning("thinking", "t", thinking)})) ==
         R"({"role":"assistant","content":[)" + thinking + "," + placeholder + "]}");
+  CHECK(render(assistant({text_block("a"), reasoning("thinking", "t", thinking)})) ==
+        R"({"role":"assistant","content":[{"type":"text","text":"a"},)" + thinking + "," +
+            placeholder + "]}");
   CHECK(render(assistant({text_block(""), tool_call("a", "t", "")})) ==
         R"({"role":"assistant","content":[{"type":"tool_use","id":"a","name":"t","input":{}}]})");
   CHECK(render(results({{"a", "t", "", false}})) ==

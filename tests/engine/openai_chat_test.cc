@@ -7,6 +7,8 @@
 namespace daybook::tests {
 namespace {
 
+using namespace codecs;
+
 using engine::Message;
 using engine::ModelParams;
 using engine::openai_chat_codec;

@@ -14,6 +14,8 @@
 
 namespace daybook::tests {
 
+using namespace codecs;
+
 struct FuzzStream {
   std::string_view bytes;
   std::vector<std::string_view> pieces;
