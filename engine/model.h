@@ -92,7 +92,7 @@ inline bool is_retryable(schema::FailureKind kind) {
 struct ModelParams {
   std::string model;
   std::uint32_t max_output_tokens = 0;       // 0: the provider's own limit, where it has one
-  std::uint32_t thinking_budget_tokens = 0;  // 0: not requested; unused where there is no such field
+  std::uint32_t thinking_budget_tokens = 0;  // 0: not requested; ignored by openai-chat
   std::string reasoning_effort;              // "": not requested
   /// openai-chat: the limit is called max_completion_tokens (api.openai.com) instead of max_tokens.
   bool limit_is_max_completion_tokens = false;
@@ -158,8 +158,7 @@ class Codec {
   /// Headers besides content-type, including the key's when there is one.
   virtual std::vector<std::string> headers(std::string_view key) const = 0;
   virtual std::unique_ptr<StreamDecoder> decoder() const = 0;
-  /// Meaning of an answer that is not 2xx.
-  /// Retry times are in the headers and thus the transport's.
+  /// Meaning of an answer that is not 2xx. Retry times are headers and thus the transport's.
   virtual Failure classify(int http_status, std::string_view body) const = 0;
 };
 
