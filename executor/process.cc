@@ -176,6 +176,11 @@ ProcessResult not_started(int error_number, std::string message) {
 
 ProcessResult run_process(const ProcessSpec& spec, const OutputSink& sink, std::stop_token stop) {
   DAYBOOK_CHECK(!spec.argv.empty());
+  if (stop.stop_requested()) {
+    ProcessResult never_started;
+    never_started.exit = ExitKind::user_stop;
+    return never_started;
+  }
   auto program = find_program(spec.argv[0], spec.env);
   if (!program) return not_started(ENOENT, program.error().message);
   UniqueFd opened;
