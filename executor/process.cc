@@ -166,7 +166,8 @@ class Run {
 
 ProcessResult not_started(int error_number, std::string message) {
   ProcessResult result;
-  result.exit = ExitKind::spawn_failed;
+  // Zero: its supervisor was killed as it started, so that it may have run.
+  result.exit = error_number == 0 ? ExitKind::error : ExitKind::spawn_failed;
   result.code = error_number;
   result.error = std::move(message);
   return result;
