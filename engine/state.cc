@@ -222,7 +222,10 @@ Result<void> Evolver::on(const schema::ModelAbandoned&) {
 Result<void> Evolver::on(const schema::ToolDecided& e) {
   CallState* found = call(e.call_id());
   if (found == nullptr || found->phase == CallPhase::answered) return refuse("no such open call");
-  if (found->decided) return refuse("the call is decided already");
+  // Only a permission that was not used yet can be taken back.
+  const bool revokes =
+      found->phase == CallPhase::approved && e.decision() == schema::Decision::deny;
+  if (found->decided && !revokes) return refuse("the call is decided already");
   if (Digest::from(e.arguments_digest()) != Digest::from(found->arguments_digest.get())) {
     return refuse("the decision is about other arguments");
   }

@@ -62,6 +62,23 @@ TEST_CASE("a decision binds to the arguments it was made for") {
   CHECK_FALSE(story.tell(std::move(decided)));
 }
 
+TEST_CASE("a permission can be taken back until it is used") {
+  Story story;
+  story.start();
+  story.request();
+  story.respond_calls({{"run_shell"}});
+  REQUIRE(story.decide("call-1", Decision::allow));
+  CHECK_FALSE(story.decide("call-1", Decision::allow));
+  SECTION("before") {
+    REQUIRE(story.decide("call-1", Decision::deny));
+    CHECK(story.state.calls.empty());
+  }
+  SECTION("not after") {
+    REQUIRE(story.dispatch("call-1"));
+    CHECK_FALSE(story.decide("call-1", Decision::deny));
+  }
+}
+
 TEST_CASE("a turn cannot end over open work") {
   Story story;
   story.start();
