@@ -92,6 +92,13 @@ class Driver::Impl {
   std::int64_t retry_time(const Failure& failure);
   Result<std::string> answer_text();
   Result<executor::ToolRequest> tool_request(const CallState& call);
+  struct Planned {
+    executor::ToolRequest request;
+    executor::Plan plan;
+  };
+  asio::awaitable<Result<void>> plan_call(step::RunCalls::Item item, Batch& intents,
+                                          std::vector<Planned>& planned);
+  asio::awaitable<Result<void>> run_planned(std::vector<Planned> planned);
   asio::awaitable<ToolDone> run_one(executor::ToolRequest request, executor::Plan plan);
   void add_completed(Batch& batch, const std::string& call_id, ToolDone done);
   void add_decided(Batch& batch, const CallState& call, schema::Decision decision,
@@ -399,58 +406,68 @@ asio::awaitable<ToolDone> Driver::Impl::run_one(executor::ToolRequest request,
   co_return std::move(*done);
 }
 
-/// Plans first, makes all intents durable in one append, then runs the calls together and records
-/// each outcome as it comes.
+/// Adds the call's intent to the batch; a call whose plan is refused is answered there and then.
+asio::awaitable<Result<void>> Driver::Impl::plan_call(step::RunCalls::Item item, Batch& intents,
+                                                      std::vector<Planned>& planned) {
+  const CallState& call = *find_call(state_, item.call_id);
+  auto request = tool_request(call);
+  if (!request) co_return fail(std::move(request.error()));
+  request->attempt = call.attempt + 1;
+  auto plan = co_await await_callback<std::shared_ptr<Result<executor::Plan>>>(
+      io_, [&](auto done) {
+        world_.run_blocking([this, r = *request, done] {
+          done(std::make_shared<Result<executor::Plan>>(runner_.plan(r)));
+        });
+      });
+  if (!item.decided_by.empty()) {
+    add_decided(intents, call, schema::Decision::allow, item.decided_by, "");
+  }
+  schema::ToolDispatchedT dispatched;
+  dispatched.call_id = call.call_id;
+  dispatched.tool = call.tool;
+  dispatched.attempt = request->attempt;
+  dispatched.arguments_digest = std::make_unique<schema::Digest>(*call.arguments_digest);
+  dispatched.effect = tools_.find(call.tool)->second.effect;
+  dispatched.policy_generation = state_.policy->generation;
+  dispatched.provider = "direct";
+  dispatched.enforcement = "none";
+  if (*plan) {
+    dispatched.plan = to_schema((*plan)->ops);
+    dispatched.cwd = (*plan)->cwd;
+    if (!(*plan)->planned_result.empty()) {
+      dispatched.planned_result = intents.content((*plan)->planned_result);
+    }
+  }
+  intents.add(in_turn(std::move(dispatched)));
+  if (*plan) {
+    planned.push_back({std::move(*request), std::move(**plan)});
+  } else {
+    add_completed(intents, call.call_id,
+                  runner_.refused(*request, plan->error(), world_.clock.utc_ns()));
+  }
+  co_return Result<void>();
+}
+
+/// Plans first, makes all intents durable in one append, then runs the calls together.
 Driver::Impl::Report Driver::Impl::run_calls(step::RunCalls step) {
-  struct Planned {
-    executor::ToolRequest request;
-    executor::Plan plan;
-  };
   std::vector<Planned> planned;
   Batch intents;
   for (const auto& item : step.items) {
-    const CallState& call = *find_call(state_, item.call_id);
-    auto request = tool_request(call);
-    if (!request) co_return fail(std::move(request.error()));
-    request->attempt = call.attempt + 1;
-    auto plan = co_await await_callback<std::shared_ptr<Result<executor::Plan>>>(
-        io_, [&](auto done) {
-          world_.run_blocking([this, r = *request, done] {
-            done(std::make_shared<Result<executor::Plan>>(runner_.plan(r)));
-          });
-        });
-    if (!item.decided_by.empty()) {
-      add_decided(intents, call, schema::Decision::allow, item.decided_by, "");
-    }
-    schema::ToolDispatchedT dispatched;
-    dispatched.call_id = call.call_id;
-    dispatched.tool = call.tool;
-    dispatched.attempt = request->attempt;
-    dispatched.arguments_digest = std::make_unique<schema::Digest>(*call.arguments_digest);
-    dispatched.effect = tools_.find(call.tool)->second.effect;
-    dispatched.policy_generation = state_.policy->generation;
-    dispatched.provider = "direct";
-    dispatched.enforcement = "none";
-    if (*plan) {
-      dispatched.plan = to_schema((*plan)->ops);
-      dispatched.cwd = (*plan)->cwd;
-      if (!(*plan)->planned_result.empty()) {
-        dispatched.planned_result = intents.content((*plan)->planned_result);
-      }
-    }
-    intents.add(in_turn(std::move(dispatched)));
-    if (*plan) {
-      planned.push_back({std::move(*request), std::move(**plan)});
-    } else {
-      add_completed(intents, call.call_id,
-                    runner_.refused(*request, plan->error(), world_.clock.utc_ns()));
-    }
+    auto ok = co_await plan_call(item, intents, planned);
+    if (!ok) co_return fail(std::move(ok.error()));
   }
   if (auto ok = co_await append(std::move(intents)); !ok) co_return fail(std::move(ok.error()));
+  auto ok = co_await run_planned(std::move(planned));
+  if (!ok) co_return fail(std::move(ok.error()));
+  co_return std::nullopt;
+}
 
+/// Records each outcome as it comes.
+asio::awaitable<Result<void>> Driver::Impl::run_planned(std::vector<Planned> planned) {
   using Finished = std::pair<std::string, std::shared_ptr<ToolDone>>;
   auto finished = std::make_shared<std::deque<Finished>>();
   auto waiter = std::make_shared<std::function<void(int)>>();
+  const std::size_t count = planned.size();
   for (auto& each : planned) {
     asio::co_spawn(
         io_,
@@ -464,7 +481,7 @@ Driver::Impl::Report Driver::Impl::run_calls(step::RunCalls step) {
   }
   // A failed append must not leave a tool running on this object: wait for all, then say so.
   Result<void> recorded;
-  for (std::size_t i = 0; i < planned.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     if (finished->empty()) {
       co_await await_callback<int>(io_, [&](auto done) { *waiter = std::move(done); });
     }
@@ -476,8 +493,7 @@ Driver::Impl::Report Driver::Impl::run_calls(step::RunCalls step) {
     recorded = co_await append(std::move(batch));
     if (!recorded) stop_source_.request_stop();
   }
-  if (!recorded) co_return fail(std::move(recorded.error()));
-  co_return std::nullopt;
+  co_return recorded;
 }
 
 Driver::Impl::Report Driver::Impl::settle_call(step::SettleCall step) {

@@ -64,14 +64,14 @@ Result<bool> decided_before(journal::Journal& journal, const SessionId& session,
   return same;
 }
 
-Result<void> record(journal::Journal& journal, const engine::SessionState& state,
+Result<void> record(const Context& context, journal::Journal& journal, const engine::SessionState& state,
                     const SessionId& session, const engine::CallState& call,
-                    Reconciliation outcome, const std::string& note, std::string actor) {
+                    Reconciliation outcome, const std::string& note) {
   journal::SessionWriter writer(session, {state.version, state.epoch, engine::state_hash(state)},
                                 stamp);
   journal::Batch batch;
   schema::OwnerAcquiredT owner;
-  owner.owner = owner_text("reconcile");
+  owner.owner = context.owner;
   owner.reason = schema::OwnReason::reconcile;
   batch.add(draft(std::move(owner)));
   if (call.phase == schema::CallPhase::dispatched) {
@@ -84,7 +84,7 @@ Result<void> record(journal::Journal& journal, const engine::SessionState& state
   event.call_id = call.call_id;
   event.outcome = outcome;
   event.note = note;
-  event.actor = std::move(actor);
+  event.actor = actor_name(context);
   if (outcome != Reconciliation::retry) event.result = batch.content(told(outcome, note));
   batch.add(draft(std::move(event), state.turn->number, call.dispatched_at));
   batch.add(draft(schema::OwnerReleasedT{}));
@@ -121,8 +121,8 @@ Result<int> run(Context& context, const Arguments& arguments) {
                               call_id, state->session, state->session));
     }
   } else {
-    DAYBOOK_TRY(record(**journal, *state, info->session, *call, *outcome,
-                       arguments.text("--note").value_or(""), actor_name(context)));
+    DAYBOOK_TRY(record(context, **journal, *state, info->session, *call, *outcome,
+                       arguments.text("--note").value_or("")));
   }
   if (arguments.flag("--json")) {
     JsonWriter writer;

@@ -41,7 +41,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
 
   SessionRun run{*folder, *config, *model, engine::TurnRequest(info->session), *agent, config->turn_timeout_ms,
                  arguments.flag("--json")};
-  run.turn.owner = owner_text("resume");
+  run.turn.owner = context.owner;
   run.turn.reason = schema::OwnReason::resume;
   run.turn.max_iterations = config->max_iterations;
   run.turn.policy.mode =

@@ -200,7 +200,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
   SessionRun run{*folder, *config, *model, engine::TurnRequest(*session), *agent, config->turn_timeout_ms,
                  arguments.flag("--json")};
   run.turn.prompt = *prompt;
-  run.turn.owner = owner_text("run");
+  run.turn.owner = context.owner;
   run.turn.max_iterations = config->max_iterations;
   run.turn.request_content = Digest::of(*prompt);
   if (const auto id = arguments.text("--request-id")) {

@@ -186,12 +186,6 @@ std::string actor_name(const Context& context) {
                           : user->second);
 }
 
-std::string owner_text(std::string_view command) {
-  char host[256] = "localhost";
-  gethostname(host, sizeof host - 1);
-  return fmt::format("pid {} on {} (daybook {})", getpid(), host, command);
-}
-
 std::string spill_folder_of(const std::string& journal_folder, const SessionId& session) {
   return (std::filesystem::path(journal_folder) / "spill" / session.str()).string();
 }

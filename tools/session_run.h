@@ -21,9 +21,6 @@ struct SessionRun {
 /// SIGTERM stops the turn cleanly, the second ends the process at once.
 Result<int> run_session(Context& context, journal::Journal& journal, SessionRun run);
 
-/// "pid 4711 on host (daybook run)".
-std::string owner_text(std::string_view command);
-
 /// Who decides at this terminal: "person:root".
 std::string actor_name(const Context& context);
 
