@@ -38,8 +38,8 @@ std::string first_line(std::string_view text) {
 }
 
 bool same_roots(const schema::PolicyStateT& policy, const PolicyWish& wish) {
-  return std::equal(policy.roots.begin(), policy.roots.end(), wish.roots.begin(),
-                    wish.roots.end(), [](const auto& a, const executor::Root& b) {
+  return std::equal(policy.roots.begin(), policy.roots.end(), wish.roots.begin(), wish.roots.end(),
+                    [](const auto& a, const executor::Root& b) {
                       return a->path == b.path && a->writable == b.writable;
                     });
 }
@@ -250,9 +250,8 @@ Driver::Impl::Report Driver::Impl::abandon_model() {
 
 Driver::Impl::Report Driver::Impl::request_model(step::RequestModel step) {
   if (step.not_before_ns > world_.clock.utc_ns()) {
-    co_await await_callback<int>(io_, [&](auto done) {
-      world_.clock.wait_until(step.not_before_ns, [done] { done(0); });
-    });
+    co_await await_callback<int>(
+        io_, [&](auto done) { world_.clock.wait_until(step.not_before_ns, [done] { done(0); }); });
     if (signals_.stop) co_return std::nullopt;
   }
   auto prepared = builder_.build(state_, request_.model, preamble_);
@@ -274,19 +273,16 @@ Driver::Impl::Report Driver::Impl::request_model(step::RequestModel step) {
                  choice.connect_timeout_ms,
                  choice.idle_timeout_ms};
   const auto started = state_.version;
-  auto outcome = co_await await_callback<std::shared_ptr<ModelOutcome>>(
-      io_, [&](auto done) {
-        if (signals_.stop) {
-          Failure failure{schema::FailureKind::cancelled, 0, signals_.reason, "", {}, {}};
-          return done(std::make_shared<ModelOutcome>(
-              ModelOutcome{tl::unexpected(std::move(failure)), {}, 0, 0, 0}));
-        }
-        world_.model.call(
-            std::move(call), [this](const Delta& delta) { world_.observer.on_delta(delta); },
-            [done](ModelOutcome result) {
-              done(std::make_shared<ModelOutcome>(std::move(result)));
-            });
-      });
+  auto outcome = co_await await_callback<std::shared_ptr<ModelOutcome>>(io_, [&](auto done) {
+    if (signals_.stop) {
+      Failure failure{schema::FailureKind::cancelled, 0, signals_.reason, "", {}, {}};
+      return done(std::make_shared<ModelOutcome>(
+          ModelOutcome{tl::unexpected(std::move(failure)), {}, 0, 0, 0}));
+    }
+    world_.model.call(
+        std::move(call), [this](const Delta& delta) { world_.observer.on_delta(delta); },
+        [done](ModelOutcome result) { done(std::make_shared<ModelOutcome>(std::move(result))); });
+  });
   if (auto ok = co_await append(outcome_batch(*outcome, started)); !ok) {
     co_return fail(std::move(ok.error()));
   }
@@ -322,10 +318,10 @@ std::int64_t Driver::Impl::retry_time(const Failure& failure) {
   const std::int64_t backoff =
       std::min(limits.longest_backoff_ms, limits.first_backoff_ms << std::min(failures - 1, 20U));
   // Half fixed, half random: clients that failed together do not come back together.
-  const auto jitter =
-      backoff < 2 ? 0
-                  : static_cast<std::int64_t>(world_.clock.random() %
-                                              static_cast<std::uint64_t>(backoff / 2 + 1));
+  const auto jitter = backoff < 2
+                          ? 0
+                          : static_cast<std::int64_t>(world_.clock.random() %
+                                                      static_cast<std::uint64_t>(backoff / 2 + 1));
   const std::int64_t wait_ms =
       std::max(failure.retry_after_ms.value_or(0), backoff - backoff / 2 + jitter);
   return world_.clock.utc_ns() + wait_ms * 1'000'000;
@@ -392,17 +388,14 @@ Driver::Impl::Report Driver::Impl::refuse_call(step::RefuseCall step) {
 
 asio::awaitable<ToolDone> Driver::Impl::run_one(executor::ToolRequest request,
                                                 executor::Plan plan) {
-  auto done = co_await await_callback<std::shared_ptr<ToolDone>>(
-      io_, [&](auto finish) {
-        world_.run_blocking([this, request, plan, finish] {
-          finish(std::make_shared<ToolDone>(runner_.run(
-              request, plan,
-              [&](std::string_view bytes) {
-                world_.observer.on_output(request.call_id, bytes);
-              },
-              stop_source_.get_token())));
-        });
-      });
+  auto done = co_await await_callback<std::shared_ptr<ToolDone>>(io_, [&](auto finish) {
+    world_.run_blocking([this, request, plan, finish] {
+      finish(std::make_shared<ToolDone>(runner_.run(
+          request, plan,
+          [&](std::string_view bytes) { world_.observer.on_output(request.call_id, bytes); },
+          stop_source_.get_token())));
+    });
+  });
   co_return std::move(*done);
 }
 
@@ -413,12 +406,11 @@ asio::awaitable<Result<void>> Driver::Impl::plan_call(step::RunCalls::Item item,
   auto request = tool_request(call);
   if (!request) co_return fail(std::move(request.error()));
   request->attempt = call.attempt + 1;
-  auto plan = co_await await_callback<std::shared_ptr<Result<executor::Plan>>>(
-      io_, [&](auto done) {
-        world_.run_blocking([this, r = *request, done] {
-          done(std::make_shared<Result<executor::Plan>>(runner_.plan(r)));
-        });
-      });
+  auto plan = co_await await_callback<std::shared_ptr<Result<executor::Plan>>>(io_, [&](auto done) {
+    world_.run_blocking([this, r = *request, done] {
+      done(std::make_shared<Result<executor::Plan>>(runner_.plan(r)));
+    });
+  });
   if (!item.decided_by.empty()) {
     add_decided(intents, call, schema::Decision::allow, item.decided_by, "");
   }
@@ -510,15 +502,13 @@ Driver::Impl::Report Driver::Impl::settle_call(step::SettleCall step) {
   }
   const auto effect = call.effect;
   auto plan = plan_from(call, std::move(planned));
-  auto settled = co_await await_callback<std::shared_ptr<std::optional<ToolDone>>>(
-      io_, [&](auto done) {
+  auto settled =
+      co_await await_callback<std::shared_ptr<std::optional<ToolDone>>>(io_, [&](auto done) {
         const auto now = world_.clock.utc_ns();
         world_.run_blocking([this, request = *request, effect, plan, now, done] {
           done(std::make_shared<std::optional<ToolDone>>(runner_.settle(
               request, effect, plan,
-              [&](std::string_view bytes) {
-                world_.observer.on_output(request.call_id, bytes);
-              },
+              [&](std::string_view bytes) { world_.observer.on_output(request.call_id, bytes); },
               stop_source_.get_token(), now)));
         });
       });
@@ -547,8 +537,8 @@ Driver::Impl::Report Driver::Impl::ask_approval(step::AskApproval step) {
     schema::ApprovalRequestedT event;
     event.call_id = step.call_id;
     event.tool = request->tool;
-    event.arguments_digest = std::make_unique<schema::Digest>(
-        *find_call(state_, step.call_id)->arguments_digest);
+    event.arguments_digest =
+        std::make_unique<schema::Digest>(*find_call(state_, step.call_id)->arguments_digest);
     event.summary = question.summary;
     event.policy_generation = state_.policy->generation;
     batch.add(in_turn(std::move(event)));
@@ -656,8 +646,12 @@ void Driver::start(std::function<void(Result<TurnReport>)> done) {
       asio::detached);
 }
 
-void Driver::stop(std::string reason) { impl_->stop(std::move(reason)); }
+void Driver::stop(std::string reason) {
+  impl_->stop(std::move(reason));
+}
 
-const SessionState& Driver::state() const { return impl_->state(); }
+const SessionState& Driver::state() const {
+  return impl_->state();
+}
 
 }  // namespace daybook::engine

@@ -41,6 +41,7 @@ std::string owner_text(std::string_view command) {
 /// Diagnostics go to stderr, so that stdout holds data alone.
 void set_up_log(const daybook::engine::Environment& environment) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("daybook"));
+  spdlog::register_logger(spdlog::default_logger()->clone("rocksdb"));
   const auto level = environment.find("DAYBOOK_LOG");
   spdlog::set_level(level == environment.end() ? spdlog::level::err
                                                : spdlog::level::from_str(level->second));

@@ -29,7 +29,8 @@ std::string told(Reconciliation outcome, const std::string& note) {
   const std::string said = note.empty() ? "" : " They noted: " + note;
   return outcome == Reconciliation::applied
              ? "The process died while this call ran. A person checked: it took effect. Its output "
-               "was not recorded." + said
+               "was not recorded." +
+                   said
              : "The process died while this call ran. A person checked: it did not take effect." +
                    said;
 }
@@ -64,9 +65,10 @@ Result<bool> decided_before(journal::Journal& journal, const SessionId& session,
   return same;
 }
 
-Result<void> record(const Context& context, journal::Journal& journal, const engine::SessionState& state,
-                    const SessionId& session, const engine::CallState& call,
-                    Reconciliation outcome, const std::string& note) {
+Result<void> record(const Context& context, journal::Journal& journal,
+                    const engine::SessionState& state, const SessionId& session,
+                    const engine::CallState& call, Reconciliation outcome,
+                    const std::string& note) {
   journal::SessionWriter writer(session, {state.version, state.epoch, engine::state_hash(state)},
                                 stamp);
   journal::Batch batch;

@@ -250,8 +250,7 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   const auto executor =
       executor::make_direct_executor(std::move(toolset.tools), std::move(toolset.close));
   const auto approver = make_terminal_approver(io, actor_name(context));
-  const auto observer =
-      run.json ? make_event_stream(context, journal) : make_progress(context);
+  const auto observer = run.json ? make_event_stream(context, journal) : make_progress(context);
   asio::thread_pool pool(kToolThreads);
   engine::Driver driver(
       io,

@@ -11,9 +11,9 @@ struct SessionRun {
   std::string journal_folder;
   engine::Config config;
   engine::ResolvedModel model;
-  engine::TurnRequest turn;       // session, state, prompt, policy, limits; the rest is filled in
+  engine::TurnRequest turn;  // session, state, prompt, policy, limits; the rest is filled in
   const engine::AgentProfile* agent = nullptr;
-  std::uint32_t timeout_ms = 0;   // 0: none
+  std::uint32_t timeout_ms = 0;  // 0: none
   bool json = false;
 };
 
