@@ -120,6 +120,9 @@ struct TurnReport {
   std::vector<std::string> calls;  // that wait for a person
 };
 
+/// As `--json` shows it: "needs-reconcile".
+std::string_view name_of(TurnReport::Kind kind);
+
 class Driver {
  public:
   Driver(boost::asio::io_context& io, World world, TurnRequest request);

@@ -89,4 +89,9 @@ std::size_t utf8_ceil(std::string_view bytes, std::size_t from) {
   return at;
 }
 
+std::string first_line(std::string_view text, std::size_t limit) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return std::string(line.substr(0, utf8_floor(line, limit)));
+}
+
 }  // namespace daybook
