@@ -5,19 +5,13 @@
 namespace daybook::engine {
 namespace {
 
-Result<std::string> text_of_content(journal::Journal& journal, const schema::ContentT* content) {
-  if (content == nullptr) return std::string();
-  if (content->blob) return journal.blob(BlobRef::from(content->blob.get()));
-  return std::string(content->bytes.begin(), content->bytes.end());
-}
-
 Result<Block> neutral_block(journal::Journal& journal, const schema::BlockT& from) {
   Block block;
   block.kind = from.kind;
-  auto text = text_of_content(journal, from.text.get());
+  auto text = journal::content_bytes(journal, from.text.get());
   if (!text) return fail(std::move(text.error()));
   block.text = std::move(*text);
-  auto opaque = text_of_content(journal, from.opaque.get());
+  auto opaque = journal::content_bytes(journal, from.opaque.get());
   if (!opaque) return fail(std::move(opaque.error()));
   block.opaque = std::move(*opaque);
   block.field = from.field;
@@ -33,7 +27,7 @@ Result<Message> neutral_message(journal::Journal& journal, const schema::Pending
                                 const Codec& codec) {
   Message message;
   message.role = static_cast<Role>(from.role);
-  auto text = text_of_content(journal, from.text.get());
+  auto text = journal::content_bytes(journal, from.text.get());
   if (!text) return fail(std::move(text.error()));
   message.text = std::move(*text);
   for (const auto& each : from.blocks) {
@@ -44,7 +38,7 @@ Result<Message> neutral_message(journal::Journal& journal, const schema::Pending
     message.blocks.push_back(std::move(*block));
   }
   for (const auto& each : from.results) {
-    auto result = text_of_content(journal, each->text.get());
+    auto result = journal::content_bytes(journal, each->text.get());
     if (!result) return fail(std::move(result.error()));
     message.results.push_back(
         {each->provider_call_id, each->tool, std::move(*result), each->is_error});

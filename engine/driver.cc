@@ -181,14 +181,10 @@ Result<std::string> Driver::Impl::answer_text() {
   std::string text;
   if (state_.pending.empty()) return text;
   for (const auto& block : state_.pending.back()->blocks) {
-    if (block->kind != schema::BlockKind::text || !block->text) continue;
-    if (block->text->blob) {
-      auto bytes = world_.journal.blob(BlobRef::from(block->text->blob.get()));
-      if (!bytes) return bytes;
-      text += *bytes;
-    } else {
-      text.append(block->text->bytes.begin(), block->text->bytes.end());
-    }
+    if (block->kind != schema::BlockKind::text) continue;
+    auto bytes = journal::content_bytes(world_.journal, block->text.get());
+    if (!bytes) return bytes;
+    text += *bytes;
   }
   return text;
 }

@@ -22,13 +22,9 @@ Result<executor::ToolRequest> Driver::Impl::tool_request(const CallState& call) 
   for (const auto& root : state_.policy->roots) {
     request.policy.roots.push_back({root->path, root->writable});
   }
-  if (call.arguments && call.arguments->blob) {
-    auto bytes = world_.journal.blob(BlobRef::from(call.arguments->blob.get()));
-    if (!bytes) return fail(std::move(bytes.error()));
-    request.arguments = std::move(*bytes);
-  } else if (call.arguments) {
-    request.arguments.assign(call.arguments->bytes.begin(), call.arguments->bytes.end());
-  }
+  auto arguments = journal::content_bytes(world_.journal, call.arguments.get());
+  if (!arguments) return fail(std::move(arguments.error()));
+  request.arguments = std::move(*arguments);
   return request;
 }
 
@@ -175,16 +171,10 @@ Driver::Impl::Report Driver::Impl::settle_call(step::SettleCall step) {
   const CallState& call = *find_call(state_, step.call_id);
   auto request = tool_request(call);
   if (!request) co_return fail(std::move(request.error()));
-  std::string planned;
-  if (call.planned_result && call.planned_result->blob) {
-    auto bytes = world_.journal.blob(BlobRef::from(call.planned_result->blob.get()));
-    if (!bytes) co_return fail(std::move(bytes.error()));
-    planned = std::move(*bytes);
-  } else if (call.planned_result) {
-    planned.assign(call.planned_result->bytes.begin(), call.planned_result->bytes.end());
-  }
+  auto planned = journal::content_bytes(world_.journal, call.planned_result.get());
+  if (!planned) co_return fail(std::move(planned.error()));
   const auto effect = call.effect;
-  auto plan = plan_from(call, std::move(planned));
+  auto plan = plan_from(call, std::move(*planned));
   auto settled =
       co_await await_callback<std::shared_ptr<std::optional<ToolDone>>>(io_, [&](auto done) {
         const auto now = world_.clock.utc_ns();

@@ -3,28 +3,16 @@
 #include "schema/json.h"
 
 namespace daybook::engine {
-namespace {
-
-void replace_all(std::string& text, const std::string& what) {
-  if (what.empty()) return;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 3)) {
-    text.replace(at, what.size(), "***");
-  }
-}
-
-}  // namespace
-
 Mask::Mask(std::string_view key) {
   if (key.size() < kMinKeyBytes) return;
-  key_ = key;
-  append_json_string(escaped_, key);
-  escaped_ = escaped_.substr(1, escaped_.size() - 2);
-  if (escaped_ == key_) escaped_.clear();
+  std::string escaped;
+  append_json_string(escaped, key);
+  mask_.add(escaped.substr(1, escaped.size() - 2), "***");
+  mask_.add(std::string(key), "***");
 }
 
 void Mask::apply(std::string& text) const {
-  replace_all(text, escaped_);
-  replace_all(text, key_);
+  if (!mask_.empty()) text = mask_.masked(text);
 }
 
 std::string Mask::operator()(std::string_view text) const {
@@ -34,7 +22,7 @@ std::string Mask::operator()(std::string_view text) const {
 }
 
 void Mask::apply(Reply& reply) const {
-  if (key_.empty()) return;
+  if (mask_.empty()) return;
   for (Block& block : reply.blocks) {
     for (std::string* text : {&block.text, &block.opaque, &block.provider_call_id, &block.tool,
                               &block.arguments_error}) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "engine/model.h"
+#include "executor/secrets.h"
 
 namespace daybook::engine {
 
@@ -22,8 +23,7 @@ class Mask {
   void apply(Failure& failure) const;
 
  private:
-  std::string key_;
-  std::string escaped_;  // "" when it is the same
+  executor::SecretMask mask_;
 };
 
 }  // namespace daybook::engine

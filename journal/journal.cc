@@ -19,4 +19,10 @@ Result<std::string> content_bytes(Journal& journal, const schema::Content* conte
   return std::string(inline_bytes(*content));
 }
 
+Result<std::string> content_bytes(Journal& journal, const schema::ContentT* content) {
+  if (content == nullptr) return std::string();
+  if (content->blob) return journal.blob(BlobRef::from(content->blob.get()));
+  return std::string(content->bytes.begin(), content->bytes.end());
+}
+
 }  // namespace daybook::journal

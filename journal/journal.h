@@ -160,5 +160,6 @@ Result<Appended> append_and_wait(Journal& journal, Append append);
 
 /// Bytes of a content, wherever they are.
 Result<std::string> content_bytes(Journal& journal, const schema::Content* content);
+Result<std::string> content_bytes(Journal& journal, const schema::ContentT* content);
 
 }  // namespace daybook::journal
