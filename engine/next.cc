@@ -134,6 +134,14 @@ Step after_reply(const SessionState& state) {
   return step::EndTurn{TurnOutcome::completed, "", {}, false};
 }
 
+std::string failure_text(const schema::TurnStateT& turn) {
+  if (turn.failure != schema::FailureKind::context_overflow) return turn.failure_message;
+  return fmt::format(
+      "the session no longer fits the model's context window (the provider said: {}); start a new "
+      "session, or resume with a model whose window is larger",
+      turn.failure_message);
+}
+
 bool retryable(schema::FailureKind kind) {
   using enum schema::FailureKind;
   return kind == retryable_status || kind == connection || kind == stream_cut;
@@ -161,7 +169,7 @@ Step next(const SessionState& state, const ToolTable& tools, const Signals& sign
       return step::EndTurn{TurnOutcome::interrupted, turn.failure_message, {}, false};
     }
     if (!retryable(turn.failure) || turn.failures >= limits.max_attempts) {
-      return step::EndTurn{TurnOutcome::failed, turn.failure_message, {}, false};
+      return step::EndTurn{TurnOutcome::failed, failure_text(turn), {}, false};
     }
   }
   return step::RequestModel{state.request->attempts + 1, turn.failures > 0 ? turn.retry_at : 0};

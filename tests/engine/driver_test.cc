@@ -1,0 +1,400 @@
+#include "engine/driver.h"
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <latch>
+#include <mutex>
+
+#include "engine/load.h"
+#include "engine/script_model.h"
+#include "replay/requests.h"
+#include "tests/support/memory_journal.h"
+#include "tests/support/temp_dir.h"
+
+using namespace daybook;
+using namespace daybook::engine;
+using daybook::tests::MemoryHooks;
+using daybook::tests::MemoryJournal;
+using daybook::tests::MemoryStore;
+using schema::FailureKind;
+using Kind = TurnReport::Kind;
+
+namespace {
+
+/// Time passes only when somebody waits for it.
+class FakeClock : public Clock {
+ public:
+  std::int64_t utc_ns() override { return now_ns; }
+  std::uint64_t random() override { return 0; }
+  void wait_until(std::int64_t utc_ns, std::function<void()> done) override {
+    if (on_wait) on_wait();
+    waits_ms.push_back((utc_ns - now_ns) / 1'000'000);
+    now_ns = utc_ns;
+    done();
+  }
+  void cancel_wait() override {}
+  std::int64_t now_ns = 1'000'000'000'000;
+  std::vector<std::int64_t> waits_ms;
+  std::function<void()> on_wait;
+};
+
+class FakeExecutor : public executor::Executor {
+ public:
+  FakeExecutor() {
+    using executor::Risk;
+    tools_ = {{"read_file", "", "{}", Risk::read, schema::Effect::read_only},
+              {"run_shell", "", "{}", Risk::exec, schema::Effect::uncheckable}};
+  }
+  std::span<const executor::ToolSpec> tools() const override { return tools_; }
+  Result<executor::Plan> plan(const executor::ToolRequest& request) override {
+    if (refuse_plans) return fail(ErrorCode::invalid_argument, "no such file: " + request.call_id);
+    return executor::Plan{};
+  }
+  executor::Outcome run(const executor::ToolRequest& request, const executor::Plan&,
+                        const executor::OutputSink&, std::stop_token stop) override {
+    executor::Outcome outcome;
+    outcome.result = on_run ? on_run(request, stop) : "result of " + request.call_id;
+    return outcome;
+  }
+  executor::Settlement settle(const executor::Plan&) override {
+    return executor::Settlement::conflict;
+  }
+  void close() override {}
+
+  bool refuse_plans = false;
+  std::function<std::string(const executor::ToolRequest&, std::stop_token)> on_run;
+
+ private:
+  std::vector<executor::ToolSpec> tools_;
+};
+
+class FakeApprover : public Approver {
+ public:
+  void ask(const Question& question, std::function<void(Answer)> done) override {
+    asked.push_back(question.call_id);
+    done({answer, "person:ann", ""});
+  }
+  void cancel() override {}
+  Answer::Kind answer = Answer::Kind::allow_once;
+  std::vector<std::string> asked;
+};
+
+struct Names : Observer {
+  void on_event(const schema::Event& event, std::span<const std::byte>) override {
+    names.push_back(payload_name(event));
+  }
+  void on_delta(const Delta&) override {}
+  void on_output(std::string_view, std::string_view) override {}
+  std::vector<std::string> names;
+  std::size_t count(const std::string& name) const {
+    return static_cast<std::size_t>(std::count(names.begin(), names.end(), name));
+  }
+};
+
+/// A session played from a scenario against fakes; the journal lasts over several turns.
+struct Stage {
+  tests::TempDir spill;
+  std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();
+  MemoryHooks hooks;
+  FakeClock clock;
+  FakeExecutor executor;
+  FakeApprover approver;
+  Names observer;
+  SessionId session = *SessionId::parse("stage");
+  schema::ApprovalMode mode = schema::ApprovalMode::bypass_approvals;
+  const Codec* codec = &script_codec();
+  // While a turn plays.
+  boost::asio::io_context* io = nullptr;
+  Driver* driver = nullptr;
+
+  Result<SessionState> state() {
+    MemoryJournal journal(store);
+    return load_state(journal, session);
+  }
+
+  Result<TurnReport> play(const std::string& scenario, std::optional<std::string> prompt) {
+    boost::asio::io_context context;
+    MemoryJournal journal(store, hooks);
+    auto parsed = parse_scenario(scenario, "test.toml");
+    if (!parsed) return fail(std::move(parsed.error()));
+    const auto model = make_script_model(std::move(*parsed), clock);
+    TurnRequest turn(session);
+    turn.state = *load_state(journal, session);
+    turn.prompt = std::move(prompt);
+    turn.model.provider = "script";
+    turn.model.model = "m";
+    turn.model.codec = codec;
+    turn.agent = {"a", "Be good.", {"read_file", "run_shell"}};
+    turn.policy = {mode, {{"/work", true}}};
+    turn.max_iterations = 10;
+    turn.spill_folder = spill.str();
+    boost::asio::thread_pool pool(4);
+    Driver each(context,
+                {journal, executor, *model, clock, approver, observer,
+                 [&pool](std::function<void()> work) { boost::asio::post(pool, work); }},
+                std::move(turn));
+    const auto guard = boost::asio::make_work_guard(context);
+    std::optional<Result<TurnReport>> report;
+    io = &context;
+    driver = &each;
+    each.start([&](Result<TurnReport> done) {
+      report = std::move(done);
+      context.stop();
+    });
+    context.run();
+    pool.join();
+    return std::move(*report);
+  }
+};
+
+std::string calls(const std::string& tool, int count) {
+  std::string toml = "[[response]]\n";
+  for (int i = 0; i < count; ++i) toml += "[[response.call]]\ntool = \"" + tool + "\"\n";
+  return toml;
+}
+
+const std::string kDone = "[[response]]\ntext = \"done\"\n";
+
+}  // namespace
+
+TEST_CASE("calls that only read really run at the same time") {
+  Stage stage;
+  // Each waits for the other two: one after the other, none would ever return.
+  std::latch all(3);
+  stage.executor.on_run = [&](const auto& request, std::stop_token) {
+    all.arrive_and_wait();
+    return "result of " + request.call_id;
+  };
+  const auto report = stage.play(calls("read_file", 3) + kDone, "go");
+  REQUIRE(report);
+  CHECK(report->answer == "done");
+}
+
+TEST_CASE("retries wait as long as the provider asks, and back off otherwise") {
+  Stage stage;
+  SECTION("Retry-After") {
+    const auto report = stage.play(
+        "[[response]]\ntext = \"ok\"\n"
+        "fail = { kind = \"retryable_status\", status = 503, times = 2, retry_after_ms = 9000 }\n",
+        "go");
+    REQUIRE(report);
+    CHECK(report->kind == Kind::completed);
+    CHECK(stage.clock.waits_ms == std::vector<std::int64_t>{9000, 9000});
+    CHECK(stage.observer.count("ModelFailed") == 2);
+    CHECK(stage.observer.count("ModelRequested") == 3);
+  }
+  SECTION("doubling, half of it without jitter") {
+    const auto report = stage.play(
+        "[[response]]\ntext = \"ok\"\nfail = { kind = \"stream_cut\", times = 4 }\n", "go");
+    REQUIRE(report);
+    CHECK(stage.clock.waits_ms == std::vector<std::int64_t>{250, 500, 1000, 2000});
+  }
+  SECTION("not for ever") {
+    const auto report = stage.play(
+        "[[response]]\ntext = \"ok\"\n"
+        "fail = { kind = \"connection\", times = 99, message = \"refused\" }\n",
+        "go");
+    REQUIRE(report);
+    CHECK(report->kind == Kind::failed);
+    CHECK(report->message == "refused");
+    CHECK(stage.observer.count("ModelRequested") == 6);
+  }
+  SECTION("never for a permanent failure") {
+    const auto report = stage.play(
+        "[[response]]\nfail = { kind = \"permanent\", times = 1 }\ntext = \"x\"\n", "go");
+    REQUIRE(report);
+    CHECK(report->kind == Kind::failed);
+    CHECK(stage.observer.count("ModelRequested") == 1);
+  }
+}
+
+TEST_CASE("a failed turn goes on where it was") {
+  Stage stage;
+  const std::string scenario =
+      "[[response]]\nfail = { kind = \"permanent\", times = 1 }\ntext = \"second try\"\n";
+  REQUIRE(stage.play(scenario, "go")->kind == Kind::failed);
+  const auto report = stage.play(scenario, std::nullopt);
+  REQUIRE(report);
+  CHECK(report->answer == "second try");
+  const auto state = stage.state();
+  CHECK(state->turn->number == 2);
+  CHECK(state->turn->origin == 1);
+}
+
+TEST_CASE("a stop during a tool ends it, answers every call and interrupts the turn") {
+  Stage stage;
+  stage.executor.on_run = [&](const auto&, std::stop_token stop) {
+    boost::asio::post(*stage.io, [&] { stage.driver->stop("Ctrl-C"); });
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait(lock, stop, [] { return false; });
+    return std::string("stopped");
+  };
+  const auto report = stage.play(calls("run_shell", 3) + kDone, "go");
+  REQUIRE(report);
+  CHECK(report->kind == Kind::interrupted);
+  CHECK(report->message == "Ctrl-C");
+  const auto state = stage.state();
+  CHECK(state->calls.empty());
+  CHECK_FALSE(state->turn->open);
+  CHECK(state->pending.back()->results.size() == 3);
+
+  SECTION("and the session goes on") {
+    stage.executor.on_run = nullptr;
+    CHECK(stage.play(calls("run_shell", 3) + kDone, std::nullopt)->answer == "done");
+  }
+}
+
+TEST_CASE("a stop while waiting for a retry ends the wait") {
+  Stage stage;
+  stage.clock.on_wait = [&] { stage.driver->stop("Ctrl-C"); };
+  const auto report =
+      stage.play("[[response]]\ntext = \"x\"\nfail = { kind = \"stream_cut\", times = 9 }\n", "go");
+  REQUIRE(report);
+  CHECK(report->kind == Kind::interrupted);
+  CHECK(stage.observer.count("ModelRequested") == 1);
+}
+
+TEST_CASE("an approval for the session is a new policy generation, and is not asked for again") {
+  Stage stage;
+  stage.mode = schema::ApprovalMode::interactive;
+  stage.approver.answer = Answer::Kind::allow_session;
+  const auto report = stage.play(calls("run_shell", 2) + kDone, "go");
+  REQUIRE(report);
+  CHECK(report->answer == "done");
+  CHECK(stage.approver.asked == std::vector<std::string>{"call-1"});
+  const auto state = stage.state();
+  CHECK(state->policy->generation == 2);
+  CHECK(state->policy->grants == std::vector<std::string>{"run_shell"});
+}
+
+TEST_CASE("a question that nobody can answer stays open, and is asked again") {
+  Stage stage;
+  stage.mode = schema::ApprovalMode::interactive;
+  stage.approver.answer = Answer::Kind::unavailable;
+  const auto waiting = stage.play(calls("run_shell", 1) + kDone, "go");
+  REQUIRE(waiting);
+  CHECK(waiting->kind == Kind::needs_approval);
+  CHECK(waiting->calls == std::vector<std::string>{"call-1"});
+  stage.approver.answer = Answer::Kind::deny;
+  CHECK(stage.play(calls("run_shell", 1) + kDone, std::nullopt)->answer == "done");
+  CHECK(stage.observer.count("ApprovalRequested") == 1);
+  CHECK(stage.observer.count("ApprovalDecided") == 1);
+  CHECK(stage.observer.count("ToolDispatched") == 0);
+}
+
+TEST_CASE("a plan that is refused has a receipt, and nothing ran") {
+  Stage stage;
+  stage.executor.refuse_plans = true;
+  bool ran = false;
+  stage.executor.on_run = [&](const auto&, std::stop_token) {
+    ran = true;
+    return std::string();
+  };
+  REQUIRE(stage.play(calls("read_file", 1) + kDone, "go"));
+  CHECK_FALSE(ran);
+  MemoryJournal journal(stage.store);
+  bool found = false;
+  REQUIRE(journal.read(stage.session, 1, journal::ReadMode::strict, [&](const auto& entry) {
+    const auto* completed = entry.event->payload_as_ToolCompleted();
+    if (completed == nullptr) return true;
+    found = true;
+    CHECK(completed->receipt()->exit() == schema::ExitKind::not_run);
+    CHECK(inline_bytes(*completed->result()) == "Error: no such file: call-1");
+    CHECK(completed->is_error());
+    return false;
+  }));
+  CHECK(found);
+}
+
+TEST_CASE("a long result is cut, kept whole as a blob, and spilled to a file") {
+  Stage stage;
+  const std::string whole = "BEGIN" + std::string(40'000, 'x') + "END";
+  stage.executor.on_run = [&](const auto&, std::stop_token) { return whole; };
+  REQUIRE(stage.play(calls("run_shell", 1) + kDone, "go"));
+  MemoryJournal journal(stage.store);
+  bool found = false;
+  REQUIRE(journal.read(stage.session, 1, journal::ReadMode::strict, [&](const auto& entry) {
+    const auto* completed = entry.event->payload_as_ToolCompleted();
+    if (completed == nullptr) return true;
+    found = true;
+    CHECK(journal::content_bytes(journal, completed->result())->size() <= 10'000);
+    CHECK(*journal.blob(BlobRef::from(completed->full_output())) == whole);
+    CHECK(tests::read_file(completed->spill_path()->str()) == whole);
+    return false;
+  }));
+  CHECK(found);
+}
+
+TEST_CASE("a journal that fails ends the turn with the error, once no tool runs any more") {
+  Stage stage;
+  int appends = 0;
+  stage.hooks.before_write = [&](const journal::Append&) -> std::optional<Error> {
+    // 1 start, 2 request, 3 response, 4 intents, 5 the first outcome
+    if (++appends < 5) return std::nullopt;
+    return Error{ErrorCode::no_space, "the disk is full"};
+  };
+  std::atomic<int> running = 0;
+  stage.executor.on_run = [&](const auto&, std::stop_token) {
+    ++running;
+    --running;
+    return std::string("ok");
+  };
+  const auto report = stage.play(calls("read_file", 3) + kDone, "go");
+  REQUIRE_FALSE(report);
+  CHECK(report.error().code == ErrorCode::no_space);
+  CHECK(running == 0);
+}
+
+TEST_CASE("another provider gets the whole history in its own format, without foreign reasoning") {
+  Stage stage;
+  REQUIRE(stage.play("[[response]]\nreasoning = \"secret thoughts\"\ntext = \"one\"\n", "first"));
+  stage.codec = find_codec("openai-chat");
+  REQUIRE(stage.play("[[response]]\ntext = \"one\"\n[[response]]\ntext = \"two\"\n", "second"));
+  MemoryJournal journal(stage.store);
+  std::vector<std::string> bodies;
+  REQUIRE(replay::rebuild_requests(journal, stage.session, [&](const auto& request) {
+    CHECK(request.identical);
+    bodies.push_back(request.body);
+    return true;
+  }));
+  REQUIRE(bodies.size() == 2);
+  CHECK(bodies[0].find("first") != std::string::npos);
+  CHECK(bodies[1].find("first") != std::string::npos);
+  CHECK(bodies[1].find("one") != std::string::npos);
+  CHECK(bodies[1].find("second") != std::string::npos);
+  CHECK(bodies[1].find("secret thoughts") == std::string::npos);
+}
+
+TEST_CASE("arguments that do not parse are answered, and never shown to the model again") {
+  Stage stage;
+  const std::string scenario =
+      "[[response]]\n[[response.call]]\ntool = \"run_shell\"\narguments = \"{\\\"comm\"\n" + kDone;
+  REQUIRE(stage.play(scenario, "go")->answer == "done");
+  MemoryJournal journal(stage.store);
+  std::string last;
+  REQUIRE(replay::rebuild_requests(journal, stage.session, [&](const auto& request) {
+    last = request.body;
+    return true;
+  }));
+  CHECK(last.find("not a valid JSON object") != std::string::npos);
+  CHECK(last.find("{\\\"comm") == std::string::npos);
+  CHECK(last.find("\"arguments\":{}") != std::string::npos);
+}
+
+TEST_CASE("a refused answer and a full context are failures that say what to do") {
+  Stage stage;
+  const auto report = stage.play(
+      "[[response]]\ntext = \"x\"\nfail = { kind = \"context_overflow\", message = \"too long\" "
+      "}\n",
+      "go");
+  REQUIRE(report);
+  CHECK(report->kind == Kind::failed);
+  CHECK(report->message.find("too long") != std::string::npos);
+  CHECK(report->message.find("start a new session") != std::string::npos);
+}
