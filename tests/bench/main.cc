@@ -1,5 +1,6 @@
 // ./daybook_bench [name...]: runs the named benchmarks, or all of them.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <cstdio>
 #include <map>
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
   if (names.empty()) {
     for (const auto& [name, run] : benches) names.push_back(name);
   }
+  spdlog::set_level(spdlog::level::err);
   int failures = 0;
   for (const auto& name : names) {
     const auto found = benches.find(name);
