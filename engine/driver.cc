@@ -38,8 +38,8 @@ std::string first_line(std::string_view text) {
 }
 
 bool same_roots(const schema::PolicyStateT& policy, const PolicyWish& wish) {
-  return std::equal(policy.roots.begin(), policy.roots.end(), wish.roots.begin(),
-                    wish.roots.end(), [](const auto& a, const executor::Root& b) {
+  return std::equal(policy.roots.begin(), policy.roots.end(), wish.roots.begin(), wish.roots.end(),
+                    [](const auto& a, const executor::Root& b) {
                       return a->path == b.path && a->writable == b.writable;
                     });
 }
@@ -92,6 +92,13 @@ class Driver::Impl {
   std::int64_t retry_time(const Failure& failure);
   Result<std::string> answer_text();
   Result<executor::ToolRequest> tool_request(const CallState& call);
+  struct Planned {
+    executor::ToolRequest request;
+    executor::Plan plan;
+  };
+  asio::awaitable<Result<void>> plan_call(step::RunCalls::Item item, Batch& intents,
+                                          std::vector<Planned>& planned);
+  asio::awaitable<Result<void>> run_planned(std::vector<Planned> planned);
   asio::awaitable<ToolDone> run_one(executor::ToolRequest request, executor::Plan plan);
   void add_completed(Batch& batch, const std::string& call_id, ToolDone done);
   void add_decided(Batch& batch, const CallState& call, schema::Decision decision,
@@ -243,9 +250,8 @@ Driver::Impl::Report Driver::Impl::abandon_model() {
 
 Driver::Impl::Report Driver::Impl::request_model(step::RequestModel step) {
   if (step.not_before_ns > world_.clock.utc_ns()) {
-    co_await await_callback<int>(io_, [&](auto done) {
-      world_.clock.wait_until(step.not_before_ns, [done] { done(0); });
-    });
+    co_await await_callback<int>(
+        io_, [&](auto done) { world_.clock.wait_until(step.not_before_ns, [done] { done(0); }); });
     if (signals_.stop) co_return std::nullopt;
   }
   auto prepared = builder_.build(state_, request_.model, preamble_);
@@ -267,19 +273,16 @@ Driver::Impl::Report Driver::Impl::request_model(step::RequestModel step) {
                  choice.connect_timeout_ms,
                  choice.idle_timeout_ms};
   const auto started = state_.version;
-  auto outcome = co_await await_callback<std::shared_ptr<ModelOutcome>>(
-      io_, [&](auto done) {
-        if (signals_.stop) {
-          Failure failure{schema::FailureKind::cancelled, 0, signals_.reason, "", {}, {}};
-          return done(std::make_shared<ModelOutcome>(
-              ModelOutcome{tl::unexpected(std::move(failure)), {}, 0, 0, 0}));
-        }
-        world_.model.call(
-            std::move(call), [this](const Delta& delta) { world_.observer.on_delta(delta); },
-            [done](ModelOutcome result) {
-              done(std::make_shared<ModelOutcome>(std::move(result)));
-            });
-      });
+  auto outcome = co_await await_callback<std::shared_ptr<ModelOutcome>>(io_, [&](auto done) {
+    if (signals_.stop) {
+      Failure failure{schema::FailureKind::cancelled, 0, signals_.reason, "", {}, {}};
+      return done(std::make_shared<ModelOutcome>(
+          ModelOutcome{tl::unexpected(std::move(failure)), {}, 0, 0, 0}));
+    }
+    world_.model.call(
+        std::move(call), [this](const Delta& delta) { world_.observer.on_delta(delta); },
+        [done](ModelOutcome result) { done(std::make_shared<ModelOutcome>(std::move(result))); });
+  });
   if (auto ok = co_await append(outcome_batch(*outcome, started)); !ok) {
     co_return fail(std::move(ok.error()));
   }
@@ -315,10 +318,10 @@ std::int64_t Driver::Impl::retry_time(const Failure& failure) {
   const std::int64_t backoff =
       std::min(limits.longest_backoff_ms, limits.first_backoff_ms << std::min(failures - 1, 20U));
   // Half fixed, half random: clients that failed together do not come back together.
-  const auto jitter =
-      backoff < 2 ? 0
-                  : static_cast<std::int64_t>(world_.clock.random() %
-                                              static_cast<std::uint64_t>(backoff / 2 + 1));
+  const auto jitter = backoff < 2
+                          ? 0
+                          : static_cast<std::int64_t>(world_.clock.random() %
+                                                      static_cast<std::uint64_t>(backoff / 2 + 1));
   const std::int64_t wait_ms =
       std::max(failure.retry_after_ms.value_or(0), backoff - backoff / 2 + jitter);
   return world_.clock.utc_ns() + wait_ms * 1'000'000;
@@ -385,72 +388,78 @@ Driver::Impl::Report Driver::Impl::refuse_call(step::RefuseCall step) {
 
 asio::awaitable<ToolDone> Driver::Impl::run_one(executor::ToolRequest request,
                                                 executor::Plan plan) {
-  auto done = co_await await_callback<std::shared_ptr<ToolDone>>(
-      io_, [&](auto finish) {
-        world_.run_blocking([this, request, plan, finish] {
-          finish(std::make_shared<ToolDone>(runner_.run(
-              request, plan,
-              [&](std::string_view bytes) {
-                world_.observer.on_output(request.call_id, bytes);
-              },
-              stop_source_.get_token())));
-        });
-      });
+  auto done = co_await await_callback<std::shared_ptr<ToolDone>>(io_, [&](auto finish) {
+    world_.run_blocking([this, request, plan, finish] {
+      finish(std::make_shared<ToolDone>(runner_.run(
+          request, plan,
+          [&](std::string_view bytes) { world_.observer.on_output(request.call_id, bytes); },
+          stop_source_.get_token())));
+    });
+  });
   co_return std::move(*done);
 }
 
-/// Plans first, makes all intents durable in one append, then runs the calls together and records
-/// each outcome as it comes.
+/// Adds the call's intent to the batch; a call whose plan is refused is answered there and then.
+asio::awaitable<Result<void>> Driver::Impl::plan_call(step::RunCalls::Item item, Batch& intents,
+                                                      std::vector<Planned>& planned) {
+  const CallState& call = *find_call(state_, item.call_id);
+  auto request = tool_request(call);
+  if (!request) co_return fail(std::move(request.error()));
+  request->attempt = call.attempt + 1;
+  auto plan = co_await await_callback<std::shared_ptr<Result<executor::Plan>>>(io_, [&](auto done) {
+    world_.run_blocking([this, r = *request, done] {
+      done(std::make_shared<Result<executor::Plan>>(runner_.plan(r)));
+    });
+  });
+  if (!item.decided_by.empty()) {
+    add_decided(intents, call, schema::Decision::allow, item.decided_by, "");
+  }
+  schema::ToolDispatchedT dispatched;
+  dispatched.call_id = call.call_id;
+  dispatched.tool = call.tool;
+  dispatched.attempt = request->attempt;
+  dispatched.arguments_digest = std::make_unique<schema::Digest>(*call.arguments_digest);
+  dispatched.effect = tools_.find(call.tool)->second.effect;
+  dispatched.policy_generation = state_.policy->generation;
+  dispatched.provider = "direct";
+  dispatched.enforcement = "none";
+  if (*plan) {
+    dispatched.plan = to_schema((*plan)->ops);
+    dispatched.cwd = (*plan)->cwd;
+    if (!(*plan)->planned_result.empty()) {
+      dispatched.planned_result = intents.content((*plan)->planned_result);
+    }
+  }
+  intents.add(in_turn(std::move(dispatched)));
+  if (*plan) {
+    planned.push_back({std::move(*request), std::move(**plan)});
+  } else {
+    add_completed(intents, call.call_id,
+                  runner_.refused(*request, plan->error(), world_.clock.utc_ns()));
+  }
+  co_return Result<void>();
+}
+
+/// Plans first, makes all intents durable in one append, then runs the calls together.
 Driver::Impl::Report Driver::Impl::run_calls(step::RunCalls step) {
-  struct Planned {
-    executor::ToolRequest request;
-    executor::Plan plan;
-  };
   std::vector<Planned> planned;
   Batch intents;
   for (const auto& item : step.items) {
-    const CallState& call = *find_call(state_, item.call_id);
-    auto request = tool_request(call);
-    if (!request) co_return fail(std::move(request.error()));
-    request->attempt = call.attempt + 1;
-    auto plan = co_await await_callback<std::shared_ptr<Result<executor::Plan>>>(
-        io_, [&](auto done) {
-          world_.run_blocking([this, r = *request, done] {
-            done(std::make_shared<Result<executor::Plan>>(runner_.plan(r)));
-          });
-        });
-    if (!item.decided_by.empty()) {
-      add_decided(intents, call, schema::Decision::allow, item.decided_by, "");
-    }
-    schema::ToolDispatchedT dispatched;
-    dispatched.call_id = call.call_id;
-    dispatched.tool = call.tool;
-    dispatched.attempt = request->attempt;
-    dispatched.arguments_digest = std::make_unique<schema::Digest>(*call.arguments_digest);
-    dispatched.effect = tools_.find(call.tool)->second.effect;
-    dispatched.policy_generation = state_.policy->generation;
-    dispatched.provider = "direct";
-    dispatched.enforcement = "none";
-    if (*plan) {
-      dispatched.plan = to_schema((*plan)->ops);
-      dispatched.cwd = (*plan)->cwd;
-      if (!(*plan)->planned_result.empty()) {
-        dispatched.planned_result = intents.content((*plan)->planned_result);
-      }
-    }
-    intents.add(in_turn(std::move(dispatched)));
-    if (*plan) {
-      planned.push_back({std::move(*request), std::move(**plan)});
-    } else {
-      add_completed(intents, call.call_id,
-                    runner_.refused(*request, plan->error(), world_.clock.utc_ns()));
-    }
+    auto ok = co_await plan_call(item, intents, planned);
+    if (!ok) co_return fail(std::move(ok.error()));
   }
   if (auto ok = co_await append(std::move(intents)); !ok) co_return fail(std::move(ok.error()));
+  auto ok = co_await run_planned(std::move(planned));
+  if (!ok) co_return fail(std::move(ok.error()));
+  co_return std::nullopt;
+}
 
+/// Records each outcome as it comes.
+asio::awaitable<Result<void>> Driver::Impl::run_planned(std::vector<Planned> planned) {
   using Finished = std::pair<std::string, std::shared_ptr<ToolDone>>;
   auto finished = std::make_shared<std::deque<Finished>>();
   auto waiter = std::make_shared<std::function<void(int)>>();
+  const std::size_t count = planned.size();
   for (auto& each : planned) {
     asio::co_spawn(
         io_,
@@ -464,7 +473,7 @@ Driver::Impl::Report Driver::Impl::run_calls(step::RunCalls step) {
   }
   // A failed append must not leave a tool running on this object: wait for all, then say so.
   Result<void> recorded;
-  for (std::size_t i = 0; i < planned.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     if (finished->empty()) {
       co_await await_callback<int>(io_, [&](auto done) { *waiter = std::move(done); });
     }
@@ -476,8 +485,7 @@ Driver::Impl::Report Driver::Impl::run_calls(step::RunCalls step) {
     recorded = co_await append(std::move(batch));
     if (!recorded) stop_source_.request_stop();
   }
-  if (!recorded) co_return fail(std::move(recorded.error()));
-  co_return std::nullopt;
+  co_return recorded;
 }
 
 Driver::Impl::Report Driver::Impl::settle_call(step::SettleCall step) {
@@ -494,15 +502,13 @@ Driver::Impl::Report Driver::Impl::settle_call(step::SettleCall step) {
   }
   const auto effect = call.effect;
   auto plan = plan_from(call, std::move(planned));
-  auto settled = co_await await_callback<std::shared_ptr<std::optional<ToolDone>>>(
-      io_, [&](auto done) {
+  auto settled =
+      co_await await_callback<std::shared_ptr<std::optional<ToolDone>>>(io_, [&](auto done) {
         const auto now = world_.clock.utc_ns();
         world_.run_blocking([this, request = *request, effect, plan, now, done] {
           done(std::make_shared<std::optional<ToolDone>>(runner_.settle(
               request, effect, plan,
-              [&](std::string_view bytes) {
-                world_.observer.on_output(request.call_id, bytes);
-              },
+              [&](std::string_view bytes) { world_.observer.on_output(request.call_id, bytes); },
               stop_source_.get_token(), now)));
         });
       });
@@ -531,8 +537,8 @@ Driver::Impl::Report Driver::Impl::ask_approval(step::AskApproval step) {
     schema::ApprovalRequestedT event;
     event.call_id = step.call_id;
     event.tool = request->tool;
-    event.arguments_digest = std::make_unique<schema::Digest>(
-        *find_call(state_, step.call_id)->arguments_digest);
+    event.arguments_digest =
+        std::make_unique<schema::Digest>(*find_call(state_, step.call_id)->arguments_digest);
     event.summary = question.summary;
     event.policy_generation = state_.policy->generation;
     batch.add(in_turn(std::move(event)));
@@ -640,8 +646,12 @@ void Driver::start(std::function<void(Result<TurnReport>)> done) {
       asio::detached);
 }
 
-void Driver::stop(std::string reason) { impl_->stop(std::move(reason)); }
+void Driver::stop(std::string reason) {
+  impl_->stop(std::move(reason));
+}
 
-const SessionState& Driver::state() const { return impl_->state(); }
+const SessionState& Driver::state() const {
+  return impl_->state();
+}
 
 }  // namespace daybook::engine

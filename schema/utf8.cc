@@ -6,7 +6,9 @@
 namespace daybook {
 namespace {
 
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
 
 /// Length of the valid code point at the start of bytes, or minus the length of the maximal
 /// invalid prefix (Unicode 15, table 3-7 and its recommended substitution practice).

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -30,17 +31,17 @@ std::size_t terminal_columns(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-daybook::Result<std::unique_ptr<daybook::journal::Journal>> open_journal(
-    const std::string& folder, daybook::journal::OpenMode mode) {
-  daybook::journal::RocksOptions options;
-  options.folder = folder;
-  options.mode = mode;
-  return daybook::journal::open_rocks_journal(std::move(options));
+/// "pid 4711 on host (daybook run)".
+std::string owner_text(std::string_view command) {
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  return fmt::format("pid {} on {} (daybook {})", getpid(), host, command);
 }
 
 /// Diagnostics go to stderr, so that stdout holds data alone.
 void set_up_log(const daybook::engine::Environment& environment) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("daybook"));
+  spdlog::register_logger(spdlog::default_logger()->clone("rocksdb"));
   const auto level = environment.find("DAYBOOK_LOG");
   spdlog::set_level(level == environment.end() ? spdlog::level::err
                                                : spdlog::level::from_str(level->second));
@@ -54,6 +55,10 @@ int main(int argc, char** argv, char** variables) {
   daybook::tools::FdBuffer out_buffer(STDOUT_FILENO);
   std::ostream out(&out_buffer);
   std::error_code ignored;
+  const std::string owner = owner_text(argc > 1 ? argv[1] : "");
+  const auto open_journal = [&](const std::string& folder, daybook::journal::OpenMode mode) {
+    return daybook::journal::open_rocks_journal({folder, mode, owner, {}, {}});
+  };
   daybook::tools::Context context{std::cin,
                                   out,
                                   std::cerr,
@@ -63,7 +68,8 @@ int main(int argc, char** argv, char** variables) {
                                   isatty(STDOUT_FILENO) == 1,
                                   terminal_columns(STDOUT_FILENO),
                                   {},
-                                  open_journal};
+                                  open_journal,
+                                  owner};
   set_up_log(context.environment);
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const int code = daybook::tools::run_cli(arguments, context);

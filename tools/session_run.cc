@@ -186,12 +186,6 @@ std::string actor_name(const Context& context) {
                           : user->second);
 }
 
-std::string owner_text(std::string_view command) {
-  char host[256] = "localhost";
-  gethostname(host, sizeof host - 1);
-  return fmt::format("pid {} on {} (daybook {})", getpid(), host, command);
-}
-
 std::string spill_folder_of(const std::string& journal_folder, const SessionId& session) {
   return (std::filesystem::path(journal_folder) / "spill" / session.str()).string();
 }
@@ -256,8 +250,7 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   const auto executor =
       executor::make_direct_executor(std::move(toolset.tools), std::move(toolset.close));
   const auto approver = make_terminal_approver(io, actor_name(context));
-  const auto observer =
-      run.json ? make_event_stream(context, journal) : make_progress(context);
+  const auto observer = run.json ? make_event_stream(context, journal) : make_progress(context);
   asio::thread_pool pool(kToolThreads);
   engine::Driver driver(
       io,

@@ -28,8 +28,8 @@ class Simulation {
 
   SimulationResult run() {
     const bool interactive = outside_.random.chance(50);
-    mode_ = interactive ? schema::ApprovalMode::interactive
-                        : schema::ApprovalMode::bypass_approvals;
+    mode_ =
+        interactive ? schema::ApprovalMode::interactive : schema::ApprovalMode::bypass_approvals;
     crash_percent_ = static_cast<std::uint32_t>(outside_.random.below(12));
     while (result_.ok && !finished_) {
       if (++result_.processes > kMostProcesses) {
@@ -109,8 +109,8 @@ std::optional<Result<engine::TurnReport>> Simulation::drive(engine::SessionState
   const auto clock = make_sim_clock(process);
   Quiet observer;
   engine::TurnRequest turn(session_);
-  const bool completed = state.turn->number == 0 ||
-                         state.turn->outcome == schema::TurnOutcome::completed;
+  const bool completed =
+      state.turn->number == 0 || state.turn->outcome == schema::TurnOutcome::completed;
   if (!state.turn->open && completed) {
     turn.prompt = "turn " + std::to_string(state.turn->number + 1);
     turn.request_id = "request-" + std::to_string(state.turn->number + 1);
@@ -153,11 +153,10 @@ void Simulation::reconcile(const engine::SessionState& state) {
   ++result_.unknown;
   const auto key = unknown->call_id + "#" + std::to_string(unknown->attempt);
   const bool happened = outside_.effects[key] > 0;
-  journal::SessionWriter writer(session_, {state.version, state.epoch, engine::state_hash(state)},
-                                [&] {
-                                  return journal::Stamp{clock->utc_ns(), clock->random(),
-                                                        clock->random()};
-                                });
+  journal::SessionWriter writer(
+      session_, {state.version, state.epoch, engine::state_hash(state)}, [&] {
+        return journal::Stamp{clock->utc_ns(), clock->random(), clock->random()};
+      });
   journal::Batch batch;
   schema::OwnerAcquiredT owner;
   owner.owner = "a person";
@@ -235,6 +234,8 @@ void Simulation::check_end() {
 
 }  // namespace
 
-SimulationResult simulate(std::uint64_t seed) { return Simulation(seed).run(); }
+SimulationResult simulate(std::uint64_t seed) {
+  return Simulation(seed).run();
+}
 
 }  // namespace daybook::tests

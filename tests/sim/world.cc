@@ -237,7 +237,9 @@ const PlannedReply& Outside::reply_to(std::uint32_t request) {
 Process::Process(Outside& world, std::uint32_t crash_percent)
     : outside(world), crash_percent_(crash_percent) {}
 
-Process::~Process() { graveyard_.clear(); }
+Process::~Process() {
+  graveyard_.clear();
+}
 
 bool Process::dies_here() {
   if (!crashed_ && outside.random.chance(crash_percent_)) {

@@ -39,11 +39,11 @@ struct Outside {
   Random random;
   std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();
   std::map<std::uint32_t, PlannedReply> replies;
-  std::map<std::string, std::uint32_t> effects;   // "call-3#1": how often it took effect
+  std::map<std::string, std::uint32_t> effects;  // "call-3#1": how often it took effect
   std::map<std::string, std::string> files;
-  std::map<std::uint32_t, std::string> bodies;    // request number: body first sent
+  std::map<std::uint32_t, std::string> bodies;  // request number: body first sent
   std::int64_t now_ns = 1'800'000'000'000'000'000;
-  std::string broken;                              // the first invariant seen broken
+  std::string broken;  // the first invariant seen broken
 
   void broke(std::string what) {
     if (broken.empty()) broken = std::move(what);
