@@ -35,8 +35,7 @@ std::uint64_t read_and_check(journal::Store& store, const SessionId& session) {
   return events;
 }
 
-std::unique_ptr<journal::Journal> open_journal(const std::string& folder,
-                                               journal::OpenMode mode) {
+std::unique_ptr<journal::Journal> open_journal(const std::string& folder, journal::OpenMode mode) {
   auto opened = journal::open_rocks_journal({folder, mode, "bench", {}, {}});
   DAYBOOK_CHECK(opened.has_value());
   return std::move(*opened);
@@ -61,8 +60,7 @@ int fold_bench() {
       folds.push_back(time_ms([&] {
         const auto state = engine::load_state(*journal, session);
         DAYBOOK_CHECK(state.has_value());
-        DAYBOOK_CHECK(std::holds_alternative<engine::step::Idle>(
-            engine::next(*state, {}, {}, {})));
+        DAYBOOK_CHECK(std::holds_alternative<engine::step::Idle>(engine::next(*state, {}, {}, {})));
       }));
     }
   }
@@ -78,9 +76,10 @@ int fold_bench() {
   const double fold = median(folds);
   const double read = median(reads);
   fmt::print("fold: {} events from the journal to the next step, median of {}\n", events, kRounds);
-  fmt::print("  fold {:.2f} ms (the first time {:.2f} ms), reading and checking alone {:.2f} ms, "
-             "ratio {:.2f}\n",
-             fold, first, read, fold / read);
+  fmt::print(
+      "  fold {:.2f} ms (the first time {:.2f} ms), reading and checking alone {:.2f} ms, "
+      "ratio {:.2f}\n",
+      fold, first, read, fold / read);
   return report("  fold", fold, kTargetMs, "ms");
 }
 

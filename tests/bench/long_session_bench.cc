@@ -21,8 +21,7 @@ constexpr double kTargetMib = 150;
 constexpr double kTargetOpenMs = 50;
 constexpr int kOpenings = 7;
 
-std::unique_ptr<journal::Journal> open_journal(const std::string& folder,
-                                               journal::OpenMode mode) {
+std::unique_ptr<journal::Journal> open_journal(const std::string& folder, journal::OpenMode mode) {
   auto opened = journal::open_rocks_journal({folder, mode, "bench", {}, {}});
   DAYBOOK_CHECK(opened.has_value());
   return std::move(*opened);
@@ -91,8 +90,7 @@ Opening open_at_tail(const std::string& folder) {
   opening.load_ms = time_ms([&] {
     const auto state = engine::load_state(*journal, tests::session_id("long"));
     DAYBOOK_CHECK(state.has_value() && state->version >= kEvents);
-    DAYBOOK_CHECK(
-        std::holds_alternative<engine::step::Idle>(engine::next(*state, {}, {}, {})));
+    DAYBOOK_CHECK(std::holds_alternative<engine::step::Idle>(engine::next(*state, {}, {}, {})));
   });
   return opening;
 }
@@ -108,9 +106,10 @@ int long_session_bench() {
              made.value.took_ms / 1000, made.peak_mib);
   const auto read = in_child([&] { return read_all(folder); });
   const auto fold = in_child([&] { return fold_all(folder); });
-  fmt::print("  fold {:.0f} ms, reading and checking alone {:.0f} ms, ratio {:.2f}; peak {:.0f} "
-             "MiB against {:.0f} MiB\n",
-             fold.value, read.value, fold.value / read.value, fold.peak_mib, read.peak_mib);
+  fmt::print(
+      "  fold {:.0f} ms, reading and checking alone {:.0f} ms, ratio {:.2f}; peak {:.0f} "
+      "MiB against {:.0f} MiB\n",
+      fold.value, read.value, fold.value / read.value, fold.peak_mib, read.peak_mib);
   const auto saved = in_child([&] { return save_checkpoint(folder); });
   std::vector<double> opens;
   std::vector<double> loads;
@@ -123,10 +122,11 @@ int long_session_bench() {
     totals.push_back(opening.value.open_ms + opening.value.load_ms);
     peak_mib = std::max(peak_mib, opening.peak_mib);
   }
-  fmt::print("  opened at its tail: journal {:.1f} ms, checkpoint of {:.1f} MiB and {} events "
-             "{:.1f} ms; median of {}, peak {:.0f} MiB\n",
-             median(opens), static_cast<double>(saved.value) / (1 << 20), kEventsAfterCheckpoint,
-             median(loads), kOpenings, peak_mib);
+  fmt::print(
+      "  opened at its tail: journal {:.1f} ms, checkpoint of {:.1f} MiB and {} events "
+      "{:.1f} ms; median of {}, peak {:.0f} MiB\n",
+      median(opens), static_cast<double>(saved.value) / (1 << 20), kEventsAfterCheckpoint,
+      median(loads), kOpenings, peak_mib);
   return report("  peak memory of the fold", fold.peak_mib, kTargetMib, "MiB") +
          report("  opened at its tail", median(totals), kTargetOpenMs, "ms");
 }

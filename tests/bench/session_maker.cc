@@ -14,7 +14,9 @@ constexpr char kUsage[] =
     R"({"input_tokens":812,"cache_read_input_tokens":48213,"cache_creation_input_tokens":1044,)"
     R"("cache_creation":{"ephemeral_5m_input_tokens":1044},"output_tokens":211})";
 
-void must(Result<journal::Appended> done) { DAYBOOK_CHECK(done.has_value()); }
+void must(Result<journal::Appended> done) {
+  DAYBOOK_CHECK(done.has_value());
+}
 
 schema::UsageT usage() {
   schema::UsageT usage;
@@ -32,8 +34,8 @@ Words::Words() {
   std::uint64_t seed = 1;
   while (pool_.size() < kPool) {
     seed = seed * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
-    pool_ += fmt::format("{}{} ", (seed >> 33) % 7 == 0 ? "std::vector_" : "word",
-                         (seed >> 40) % 5000);
+    pool_ +=
+        fmt::format("{}{} ", (seed >> 33) % 7 == 0 ? "std::vector_" : "word", (seed >> 40) % 5000);
   }
 }
 
@@ -148,8 +150,7 @@ void SessionMaker::fill(schema::ReceiptT& receipt, std::size_t size) {
   receipt.cwd_before = receipt.cwd_after = "/home/someone/project";
   receipt.started_at = receipt.ended_at = 1'760'000'000'000'000'000;
   receipt.duration_ns = 1'200'000;
-  receipt.output =
-      std::make_unique<schema::Stream>(size, size, Digest::of(arguments_).fb());
+  receipt.output = std::make_unique<schema::Stream>(size, size, Digest::of(arguments_).fb());
 }
 
 engine::Message SessionMaker::run_call() {
@@ -191,8 +192,8 @@ engine::Message SessionMaker::run_call() {
   add(std::move(completed));
   engine::Message message;
   message.role = engine::Role::tool;
-  message.results.push_back(
-      {fmt::format("toolu_01XyZAbCdEfGhIj{:07}", requests_), "read_file", std::move(result), false});
+  message.results.push_back({fmt::format("toolu_01XyZAbCdEfGhIj{:07}", requests_), "read_file",
+                             std::move(result), false});
   return message;
 }
 

@@ -136,9 +136,7 @@ class NoTools : public executor::Executor {
 
 class Nobody : public engine::Approver {
  public:
-  void ask(const engine::Question&, std::function<void(engine::Answer)> done) override {
-    done({});
-  }
+  void ask(const engine::Question&, std::function<void(engine::Answer)> done) override { done({}); }
   void cancel() override {}
 };
 
@@ -166,11 +164,8 @@ engine::TurnRequest turn_of(engine::SessionState state) {
 
 Measured run_turn(const std::string& folder) {
   boost::asio::io_context io;
-  const auto post = [&io](std::function<void()> work) {
-    boost::asio::post(io, std::move(work));
-  };
-  auto journal =
-      journal::open_rocks_journal({folder, journal::OpenMode::write, "bench", post, {}});
+  const auto post = [&io](std::function<void()> work) { boost::asio::post(io, std::move(work)); };
+  auto journal = journal::open_rocks_journal({folder, journal::OpenMode::write, "bench", post, {}});
   DAYBOOK_CHECK(journal.has_value());
   auto state = engine::load_state(**journal, tests::session_id("turns"));
   DAYBOOK_CHECK(state.has_value());
@@ -209,8 +204,8 @@ Measured run_turn(const std::string& folder) {
 Measured at_messages(std::size_t messages) {
   const tests::TempDir dir;
   {
-    auto journal = journal::open_rocks_journal(
-        {dir.str("j"), journal::OpenMode::create, "bench", {}, {}});
+    auto journal =
+        journal::open_rocks_journal({dir.str("j"), journal::OpenMode::create, "bench", {}, {}});
     DAYBOOK_CHECK(journal.has_value());
     SessionMaker maker(**journal, "turns");
     for (std::size_t i = 0; i < messages / 2; ++i) maker.chat(kMessageBytes);
@@ -243,9 +238,10 @@ double sync_ms() {
 }  // namespace
 
 int turn_overhead_bench() {
-  fmt::print("turn-overhead: what a model request costs besides the model, with messages of {} bytes, "
-             "median of {}; {} durable appends each\n",
-             kMessageBytes, kRequests - 1, kAppends);
+  fmt::print(
+      "turn-overhead: what a model request costs besides the model, with messages of {} bytes, "
+      "median of {}; {} durable appends each\n",
+      kMessageBytes, kRequests - 1, kAppends);
   fmt::print("  {:>8} {:>9} {:>9} {:>9} {:>12} {:>16} {:>15}\n", "messages", "body MiB", "wall ms",
              "CPU ms", "body copy ms", "raw syncs ms", "first call ms");
   Measured at_1000;
@@ -258,8 +254,8 @@ int turn_overhead_bench() {
     if (messages == 1000) at_1000 = m;
     all.push_back(m);
   }
-  const double growth = (all.back().cpu_ms - all.front().cpu_ms) /
-                        (all.back().copy_ms - all.front().copy_ms);
+  const double growth =
+      (all.back().cpu_ms - all.front().cpu_ms) / (all.back().copy_ms - all.front().copy_ms);
   return report("  at 1,000 messages", at_1000.wall_ms, kTargetMs, "ms a request") +
          report("  growth of the CPU time", growth, 1, "copies of the body");
 }

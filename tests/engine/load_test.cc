@@ -122,9 +122,15 @@ TEST_CASE("a checkpoint that is not this build's, or not this session's past, is
   SECTION("its bytes are damaged") {
     shelf.save(turns.half_version, turns.half.substr(0, turns.half.size() / 2));
   }
-  SECTION("it is no checkpoint") { shelf.save(turns.half_version, "nonsense"); }
-  SECTION("it is empty") { shelf.save(turns.half_version, ""); }
-  SECTION("its record names another version") { shelf.save(turns.half_version - 1, turns.half); }
+  SECTION("it is no checkpoint") {
+    shelf.save(turns.half_version, "nonsense");
+  }
+  SECTION("it is empty") {
+    shelf.save(turns.half_version, "");
+  }
+  SECTION("its record names another version") {
+    shelf.save(turns.half_version - 1, turns.half);
+  }
   SECTION("it is another session's") {
     other->session = "other";
     shelf.save(turns.half_version, other_bytes());

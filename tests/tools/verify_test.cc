@@ -46,9 +46,9 @@ TEST_CASE("verify proves checkpoints equal to the fold") {
   auto state = engine::load_state(journal, session);
   REQUIRE(state);
   const auto save = [&] {
-    REQUIRE(journal.save_checkpoint(session, engine::kStateProjection,
-                                    {state->version, std::string(engine::fold_fingerprint()),
-                                     engine::pack_state(*state)}));
+    REQUIRE(journal.save_checkpoint(
+        session, engine::kStateProjection,
+        {state->version, std::string(engine::fold_fingerprint()), engine::pack_state(*state)}));
   };
   save();
   CHECK(cli.run({"verify"}).code == 0);
