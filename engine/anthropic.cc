@@ -494,7 +494,9 @@ std::string AnthropicCodec::frame(const RequestParts& parts) const {
   const std::string marker = marked ? marker_member(parts.marker_ttl) : "";
   const std::size_t fixed = parts.system.empty() && parts.tools.empty() ? 0 : 1;
   DAYBOOK_CHECK(!marked || parts.markers.size() + fixed <= kMaxMarkers);
-  std::string out = "{";
+  std::string out;
+  reserve_body(out, parts);
+  out.push_back('{');
   out.append(parts.head);
   append_marked(out, "tools", parts.tools, parts.system.empty() ? marker : "");
   append_marked(out, "system", parts.system, marker);
@@ -505,7 +507,11 @@ std::string AnthropicCodec::frame(const RequestParts& parts) const {
     const bool here = marked && next < parts.markers.size() && parts.markers[next] == i;
     if (here) ++next;
     const std::string_view message = parts.messages[i];
-    out += here ? with_marker(message, markable_end(message), marker) : std::string(message);
+    if (here) {
+      out += with_marker(message, markable_end(message), marker);
+    } else {
+      out += message;
+    }
   }
   DAYBOOK_CHECK(!marked || next == parts.markers.size());
   out += "]}";

@@ -4,8 +4,8 @@
 // recorded segments, whatever this build would render; only new messages are rendered.
 #pragma once
 
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/model.h"
@@ -64,7 +64,10 @@ class RequestBuilder {
   Result<std::vector<std::string_view>> views(const std::vector<BlobRef>& refs);
 
   journal::Journal& journal_;
-  std::map<Digest, std::string> cache_;  // bytes of the segments in use
+  struct DigestHash {
+    std::size_t operator()(const Digest& digest) const { return digest.lo; }
+  };
+  std::unordered_map<Digest, std::string, DigestHash> cache_;  // bytes of the segments in use
 };
 
 /// Every message of a session's history, rendered for another wire format.

@@ -21,7 +21,8 @@ Result<void> fold_from(journal::Journal& journal, const SessionId& session, Sess
   return status;
 }
 
-/// The checkpoint if it is this build's and reads; otherwise nothing, and the fold starts at zero.
+/// The checkpoint if it is this build's, reads, and is of events that exist; otherwise nothing, and
+/// the fold starts at zero.
 std::optional<SessionState> from_checkpoint(journal::Journal& journal, const SessionId& session) {
   auto stored = journal.load_checkpoint(session, kStateProjection);
   if (!stored || !*stored || (*stored)->fingerprint != fold_fingerprint()) return std::nullopt;
@@ -29,6 +30,10 @@ std::optional<SessionState> from_checkpoint(journal::Journal& journal, const Ses
   if (!state || state->version != (*stored)->version || state->session != session.str()) {
     return std::nullopt;
   }
+  const auto head = journal.head(session);
+  if (!head || head->version < state->version) return std::nullopt;
+  // With events after it, the first of them proves that it is of the same past.
+  if (head->version == state->version && head->hash != state_hash(*state)) return std::nullopt;
   return std::move(*state);
 }
 

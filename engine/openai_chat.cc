@@ -483,7 +483,9 @@ std::string OpenAiChatCodec::render_message(const Message& message) const {
 }
 
 std::string OpenAiChatCodec::frame(const RequestParts& parts) const {
-  std::string out = "{";
+  std::string out;
+  reserve_body(out, parts);
+  out.push_back('{');
   out.append(parts.head);
   if (!parts.tools.empty()) {
     add_json_member(out, "tools", "[");

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "engine/codec_parts.h"
 #include "engine/script_model.h"
 #include "schema/json.h"
 
@@ -82,7 +83,9 @@ class ScriptCodec : public Codec {
   }
 
   std::string frame(const RequestParts& parts) const override {
-    std::string out = "{";
+    std::string out;
+    reserve_body(out, parts);
+    out.push_back('{');
     out += parts.head;
     append_list(out, "system", parts.system);
     append_list(out, "tools", parts.tools);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr char kBlobFamily[] = "blobs";
 constexpr std::size_t kScanReadahead = 2 << 20;
+constexpr std::uint64_t kLogWorthFlushing = 1 << 20;
 
 rocksdb::DBOptions db_options(rocksdb::Env* env, StoreMode mode, bool create) {
   rocksdb::DBOptions options;
@@ -24,8 +25,8 @@ rocksdb::DBOptions db_options(rocksdb::Env* env, StoreMode mode, bool create) {
   // Ends the log at the first damage. Whether that lost anything acknowledged is for the witness
   // and the order index to say: see check_witness and last_position.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  options.max_total_wal_size = 96 << 20;
-  options.max_open_files = -1;  // a reader must keep files that the writer deletes
+  options.max_total_wal_size = 64 << 20;  // what opening after a crash reads, twice, into memory
+  options.max_open_files = -1;            // a reader must keep files that the writer deletes
   // Starting RocksDB's default of 16 threads costs more than opening a journal's few files.
   options.max_file_opening_threads = 1;
   options.max_background_jobs = 2;
@@ -55,7 +56,8 @@ rocksdb::ColumnFamilyOptions family_options(bool blobs,
   if (blobs) {
     table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
     options.enable_blob_files = true;
-    options.min_blob_size = 4 << 10;
+    // Blobs are read one by one: from a blob file that takes one read of just their bytes.
+    options.min_blob_size = 1 << 10;
     options.blob_compression_type = CompressionType::kLZ4Compression;
   }
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
@@ -73,6 +75,13 @@ Store::~Store() {
   db_->DestroyColumnFamilyHandle(blobs_).PermitUncheckedError();
   // A database that failed before says so again here, and its writer has dealt with it.
   db_->Close().PermitUncheckedError();
+}
+
+void Store::shorten_log() {
+  std::uint64_t size = 0;
+  db_->GetAggregatedIntProperty(rocksdb::DB::Properties::kCurSizeActiveMemTable, &size);
+  if (size < kLogWorthFlushing) return;
+  db_->Flush({}, {main_, blobs_}).PermitUncheckedError();  // what it fails to move, the log holds
 }
 
 Result<std::optional<std::string>> Store::get(const std::string& key) {

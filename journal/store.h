@@ -28,6 +28,9 @@ class Store {
   rocksdb::ColumnFamilyHandle* main() { return main_; }
   rocksdb::ColumnFamilyHandle* blobs() { return blobs_; }
 
+  /// Moves what only the log holds to tables, if it is much: the next opening would read it all.
+  void shorten_log();
+
   /// Value of a key in the main column family, still sealed.
   Result<std::optional<std::string>> get(const std::string& key);
   /// Iterator over keys from `lower` up to `upper`, which must outlive it. A scan leaves the

@@ -59,9 +59,11 @@ void Writer::submit(Append append, AppendDone done) {
 void Writer::run() {
   while (true) {
     Batch batch = drain();
-    if (batch.empty()) return;
+    if (batch.empty()) break;
     commit(std::move(batch));
   }
+  auto store = gate_.use();
+  if (store && !dead_) (*store)->shorten_log();
 }
 
 Writer::Batch Writer::drain() {

@@ -287,7 +287,7 @@ Result<journal::VerifyReport> MemoryJournal::verify(const journal::Refold& refol
       return true;
     }));
   }
-  const std::lock_guard lock(store_->mutex);
+  std::unique_lock lock(store_->mutex);
   for (const auto& [digest, bytes] : store_->blobs) {
     ++report.blobs;
     report.blob_bytes += bytes->size();
@@ -299,17 +299,19 @@ Result<journal::VerifyReport> MemoryJournal::verify(const journal::Refold& refol
   for (const auto& [digest, where] : named) {
     report.damage.push_back({where, fmt::format("names blob {}, which is missing", digest.hex())});
   }
-  for (const auto& [key, checkpoint] : store_->checkpoints) {
+  const auto checkpoints = store_->checkpoints;
+  lock.unlock();  // folding again reads this journal
+  for (const auto& [key, checkpoint] : checkpoints) {
     ++report.checkpoints;
     const auto& [session, projection] = key;
     const std::string where = fmt::format("checkpoint {} of session {}", projection, session);
-    const auto found = store_->sessions.find(session);
-    if (found == store_->sessions.end() || checkpoint.version > found->second.head.version) {
+    const auto found = SessionId::parse(session);
+    if (checkpoint.version > head(*found)->version) {
       report.damage.push_back({where, "beyond the session's end"});
       continue;
     }
     if (!refold) continue;
-    const auto state = refold(SessionId::parse(session).value(), projection, checkpoint);
+    const auto state = refold(*found, projection, checkpoint);
     if (!state) return fail(state.error());
     if (*state && **state != checkpoint.state) report.damage.push_back({where, "not the fold"});
   }
