@@ -138,19 +138,27 @@ Result<RequestBuilder::Segments> RequestBuilder::message_segments(const SessionS
   return segments;
 }
 
-Result<std::vector<std::string_view>> RequestBuilder::views(const std::vector<BlobRef>& refs) {
-  std::vector<std::string_view> out;
-  out.reserve(refs.size());
-  for (const auto& ref : refs) {
-    auto found = cache_.find(ref.digest);
-    if (found == cache_.end()) {
-      auto bytes = journal_.blob(ref);
-      if (!bytes) return fail(std::move(bytes.error()));
-      found = cache_.emplace(ref.digest, std::move(*bytes)).first;
-    }
-    out.push_back(found->second);
+Result<std::string_view> RequestBuilder::segment(const BlobRef& ref) {
+  auto found = cache_.find(ref.digest);
+  if (found == cache_.end()) {
+    auto bytes = journal_.blob(ref);
+    if (!bytes) return fail(std::move(bytes.error()));
+    found = cache_.emplace(ref.digest, std::move(*bytes)).first;
   }
-  return out;
+  return std::string_view(found->second);
+}
+
+Result<void> RequestBuilder::extend(Views& views, const std::vector<BlobRef>& refs) {
+  // A history only grows: what the last request had is looked up no second time.
+  const auto shared = std::mismatch(refs.begin(), refs.end(), views.refs.begin(), views.refs.end());
+  views.bytes.resize(static_cast<std::size_t>(shared.first - refs.begin()));
+  for (auto ref = shared.first; ref != refs.end(); ++ref) {
+    auto bytes = segment(*ref);
+    if (!bytes) return fail(std::move(bytes.error()));
+    views.bytes.push_back(*bytes);
+  }
+  views.refs = refs;
+  return {};
 }
 
 Result<PreparedRequest> RequestBuilder::build(const SessionState& state, const ModelChoice& choice,
@@ -192,14 +200,11 @@ Result<PreparedRequest> RequestBuilder::build(const SessionState& state, const M
     event.markers = place_markers(state, messages->refs.size(), continues);
     event.marker_ttl = choice.marker_ttl;
   }
-  auto system_views = views(system);
-  if (!system_views) return fail(std::move(system_views.error()));
-  auto tool_views = views(tools);
-  if (!tool_views) return fail(std::move(tool_views.error()));
-  auto message_views = views(messages->refs);
-  if (!message_views) return fail(std::move(message_views.error()));
+  DAYBOOK_TRY(extend(system_, system));
+  DAYBOOK_TRY(extend(tools_, tools));
+  DAYBOOK_TRY(extend(messages_, messages->refs));
   request.body = codec.frame(
-      {head, *system_views, *tool_views, *message_views, event.markers, event.marker_ttl});
+      {head, system_.bytes, tools_.bytes, messages_.bytes, event.markers, event.marker_ttl});
 
   event.request = last.responses + 1;
   event.attempt = last.attempts + 1;

@@ -61,13 +61,22 @@ class RequestBuilder {
   BlobRef keep(PreparedRequest& request, std::string bytes);
   Result<Segments> message_segments(const SessionState& state, const Codec& codec,
                                     PreparedRequest& request);
-  Result<std::vector<std::string_view>> views(const std::vector<BlobRef>& refs);
+  /// Segments and their bytes in cache_, which never lets go of any.
+  struct Views {
+    std::vector<BlobRef> refs;
+    std::vector<std::string_view> bytes;
+  };
+  Result<std::string_view> segment(const BlobRef& ref);
+  Result<void> extend(Views& views, const std::vector<BlobRef>& refs);
 
   journal::Journal& journal_;
   struct DigestHash {
     std::size_t operator()(const Digest& digest) const { return digest.lo; }
   };
   std::unordered_map<Digest, std::string, DigestHash> cache_;  // bytes of the segments in use
+  Views system_;
+  Views tools_;
+  Views messages_;
 };
 
 /// Every message of a session's history, rendered for another wire format.

@@ -61,7 +61,8 @@ class RunShell final : public Tool {
     spec_.parameters =
         R"({"type":"object","properties":{)"
         R"("command":{"type":"string","description":"bash command or script"},)"
-        R"("description":{"type":"string","description":"what it does, for the person who approves it"},)"
+        R"("description":{"type":"string",)"
+        R"("description":"what it does, for the person who approves it"},)"
         R"("timeout_seconds":{"type":"number","default":120,"description":"at most 600"},)"
         R"("run_in_background":{"type":"boolean","description":"return at once with a task_id"}},)"
         R"("required":["command"]})";

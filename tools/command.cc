@@ -62,8 +62,9 @@ std::string_view version() {
 }
 
 std::vector<Command> all_commands() {
-  return {run_command(),      resume_command(), reconcile_command(), sessions_command(), show_command(),   log_command(),   audit_command(),
-          verify_command(),   backup_command(), export_command()};
+  return {run_command(),    resume_command(), reconcile_command(), sessions_command(),
+          show_command(),   log_command(),    audit_command(),     verify_command(),
+          backup_command(), export_command()};
 }
 
 }  // namespace daybook::tools

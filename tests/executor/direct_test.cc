@@ -42,7 +42,8 @@ TEST_CASE("the validator's subset of JSON schema", "[executor][direct]") {
   const Json schema = *parse_json(
       R"({"type":"object","required":["n"],"properties":{
           "n":{"type":"integer","minimum":2},"b":{"type":"boolean"},
-          "e":{"type":"string","enum":["x","y"]},"d":{"type":"integer","minimum":1,"default":7}}})");
+          "e":{"type":"string","enum":["x","y"]},
+          "d":{"type":"integer","minimum":1,"default":7}}})");
   CHECK(*check_arguments("t", schema, {{"n", 3}}) == Json{{"n", 3}, {"d", 7}});
   CHECK(*check_arguments("t", schema, {{"n", "3"}, {"d", "bad"}}) == Json{{"n", 3}, {"d", 7}});
   CHECK(*check_arguments("t", schema, {{"n", 3.0}, {"d", 0}}) == Json{{"n", 3}, {"d", 7}});

@@ -318,7 +318,7 @@ void blobs(Journal& journal) {
           return true;
         });
     CHECK(read.has_value());
-    CHECK(content_bytes(journal, nullptr)->empty());
+    CHECK(content_bytes(journal, static_cast<const schema::Content*>(nullptr))->empty());
   }
   SECTION("a payload of 20 MB and an empty one") {
     std::string bytes(20 << 20, '\0');

@@ -1,9 +1,14 @@
 // Damage on disk is an error or does no harm; it never changes silently what is read.
 #include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "journal/rocks_journal.h"
+#include "tests/support/commands.h"
 #include "tests/support/journal_events.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/temp_dir.h"
@@ -83,36 +88,90 @@ bool is_read(const std::string& name) {
 
 }  // namespace
 
+/// What came of the flips in one file.
+struct Flips {
+  std::size_t tried = 0;
+  std::size_t noticed = 0;
+  std::size_t aborted = 0;  // RocksDB as Debian builds it asserts on some damage: loud, too
+  std::string silent;       // a flip that changed what is read without an error
+};
+
+/// The flips run in a process of their own, because some abort it; another one goes on behind.
+Flips flip_apart(const Sweep& sweep, const std::string& name) {
+  Flips flips;
+  std::size_t from = 0;
+  while (true) {
+    executor::ProcessSpec spec;
+    spec.argv = {stdfs::read_symlink("/proc/self/exe").string(), "flips of one file"};
+    spec.env = {"FLIP_GOOD=" + sweep.good, "FLIP_COPY=" + sweep.copy, "FLIP_NAME=" + name,
+                "FLIP_FROM=" + std::to_string(from)};
+    spec.cwd = "/";
+    const auto result = run(spec);
+    std::istringstream lines(result.out.head + result.out.tail);
+    std::string word;
+    bool open = false;
+    while (lines >> word) {
+      if (word == "try") {
+        lines >> from;
+        ++flips.tried;
+        open = true;
+      } else if (word == "noticed" || word == "same" || word == "silent") {
+        open = false;
+        if (word == "noticed") ++flips.noticed;
+        if (word == "silent") flips.silent = name + " at " + std::to_string(from);
+      }
+    }
+    if (!open) return flips;
+    REQUIRE(result.exit == schema::ExitKind::signalled);
+    REQUIRE(result.code == SIGABRT);
+    ++flips.aborted;
+    ++from;
+  }
+}
+
+// The worker of flip_apart, not a test: hidden.
+TEST_CASE("flips of one file", "[.]") {
+  const auto variable = [](const char* name) { return std::string(std::getenv(name)); };
+  const std::string good = variable("FLIP_GOOD");
+  const std::string copy = variable("FLIP_COPY");
+  const std::string name = variable("FLIP_NAME");
+  const auto expected = look(good, OpenMode::read_only);
+  REQUIRE(expected);
+  const std::string bytes = read_file(good + "/" + name);
+  for (std::size_t at = std::stoul(variable("FLIP_FROM")); at < bytes.size();) {
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
+    write_file(copy + "/" + name, flipped);
+    std::cout << "try " << at << std::endl;
+    const auto items = look(copy, OpenMode::read_only);
+    std::cout << (!items ? "noticed" : *items == *expected ? "same" : "silent") << std::endl;
+    // The witness is mostly padding, and what is never read needs no more than a sample.
+    const bool padding = name == "witness" && at % 4096 >= 16;
+    at += is_read(name) && !padding ? 1 : 509;
+  }
+}
+
 TEST_CASE("a flipped bit in any byte of any file is noticed or harmless") {
   Sweep sweep;
   std::size_t noticed = 0;
   std::size_t tried = 0;
+  std::size_t aborted = 0;
   std::set<std::string> kinds;
   for (const std::string& name : sweep.files) {
-    const std::string bytes = read_file(sweep.good + "/" + name);
     kinds.insert(stdfs::path(name).extension().string());
-    for (std::size_t at = 0; at < bytes.size();) {
-      std::string flipped = bytes;
-      flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
-      write_file(sweep.copy + "/" + name, flipped);
-      const auto items = look(sweep.copy, OpenMode::read_only);
-      ++tried;
-      if (!items) {
-        ++noticed;
-      } else if (*items != sweep.expected) {
-        FAIL("silently different after a flip in " << name << " at " << at);
-      }
-      // The witness is mostly padding, and what is never read needs no more than a sample.
-      const bool padding = name == "witness" && at % 4096 >= 16;
-      at += is_read(name) && !padding ? 1 : 509;
-    }
-    write_file(sweep.copy + "/" + name, bytes);
+    const Flips flips = flip_apart(sweep, name);
+    CHECK(flips.silent.empty());
+    tried += flips.tried;
+    noticed += flips.noticed + flips.aborted;
+    aborted += flips.aborted;
+    write_file(sweep.copy + "/" + name, read_file(sweep.good + "/" + name));
   }
   CHECK(kinds.contains(".sst"));
   CHECK(kinds.contains(".blob"));
   CHECK(kinds.contains(".log"));
   CHECK(tried > 3000);
   CHECK(noticed > tried / 2);
+  CHECK(aborted < 20);
 }
 
 TEST_CASE("a writer notices flipped bits, too, and leaves the damaged files for repair") {
