@@ -38,6 +38,21 @@ void Bench::reset() {
   fs::create_directory(workspace());
 }
 
+void Bench::save() const {
+  fs::remove_all(beside("saved"));
+  fs::create_directory(beside("saved"));
+  for (const auto* each : {"journal", "workspace"}) {
+    fs::copy(beside(each), beside("saved") + "/" + each, fs::copy_options::recursive);
+  }
+}
+
+void Bench::restore() const {
+  for (const auto* each : {"journal", "workspace"}) {
+    fs::remove_all(beside(each));
+    fs::copy(beside("saved") + "/" + each, beside(each), fs::copy_options::recursive);
+  }
+}
+
 void Bench::put(const std::string& name, const std::string& bytes) const {
   write_file(fs::path(workspace()) / name, bytes);
 }

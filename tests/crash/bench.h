@@ -22,6 +22,9 @@ class Bench {
 
   /// An empty journal and workspace.
   void reset();
+  /// Keeps the journal and the workspace as they are now, and brings them back.
+  void save() const;
+  void restore() const;
 
   /// Files the next session's workspace holds, and what its model says.
   void put(const std::string& name, const std::string& bytes) const;

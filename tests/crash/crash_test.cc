@@ -64,5 +64,73 @@ TEST_CASE("killed around the commit of a file, the change settles itself") {
   CHECK(story.crash("rename:5:before").code == 0);
 }
 
+/// A moment to die at first, and what is left to do then.
+struct FirstDeath {
+  const char* kill_point;
+  const char* inside;
+  const char* waits;  // call that must be reconciled before anything else; "" none
+};
+
+TEST_CASE("killed again while it is resumed, a session still comes to its end") {
+  Story story;
+  for (const FirstDeath& first :
+       {FirstDeath{"append:4:after", "", ""},   // three reads started
+        FirstDeath{"rename:4:before", "", ""},  // half a patch
+        FirstDeath{"", "after-delta", "call-9"}, FirstDeath{"", "before-gamma", "call-12"}}) {
+    REQUIRE(story.crash(first.kill_point, first.inside).signal == SIGKILL);
+    const SessionView crashed = story.bench().view();
+    story.bench().save();
+    bool died = true;
+    int point = 1;
+    for (; died && point <= 6; ++point) {
+      for (const auto* when : {"before", "after"}) {
+        const std::string second = fmt::format("append:{}:{}", point, when);
+        INFO(first.kill_point << first.inside << ", then " << second);
+        story.bench().restore();
+        const ChildExit exit = story.drive({"resume", "s"}, second);
+        died = exit.signal == SIGKILL;
+        if (!died) {
+          CHECK(exit.code == 5);
+          break;
+        }
+        CHECK(story.nothing_runs());
+        story.finish("retry");
+        // What the second death cut is open in its own way: only the first one is known here.
+        story.check_end(crashed, false);
+      }
+    }
+    CHECK(died == (std::string(first.waits) == ""));
+  }
+}
+
+TEST_CASE("killed while it is reconciled, a decision is recorded whole or not at all") {
+  Story story;
+  for (const auto* inside : {"before-beta", "after-beta"}) {
+    REQUIRE(story.crash("", inside).signal == SIGKILL);
+    const SessionView crashed = story.bench().view();
+    story.bench().save();
+    for (const bool resumed_first : {false, true}) {
+      for (const auto* when : {"before", "after"}) {
+        INFO(inside << ' ' << resumed_first << ' ' << when);
+        story.bench().restore();
+        if (resumed_first) REQUIRE(story.drive({"resume", "s"}).code == 5);
+        const std::string truth = inside[0] == 'b' ? "not-applied" : "applied";
+        const std::vector<std::string> command = {"reconcile", "s", "call-8", "--outcome", truth};
+        const auto before = story.bench().view();
+        const std::string point = fmt::format("append:1:{}", when);
+        REQUIRE(story.drive(command, point).signal == SIGKILL);
+        const auto after = story.bench().view();
+        CHECK(after.faults.empty());
+        CHECK(after.calls.at("call-8").outcomes == (when == std::string("after") ? 1 : 0));
+        if (when == std::string("before")) CHECK(after.version == before.version);
+        CHECK(story.bench().run(command).code == 0);
+        CHECK(story.bench().run({"reconcile", "s", "call-8", "--outcome", "retry"}).code == 4);
+        story.finish("not-applied");
+        story.check_finished(crashed);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace daybook::tests

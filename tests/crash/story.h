@@ -36,7 +36,9 @@ class Story {
   /// After a death: what the session must look like, whatever the moment was.
   void check_crashed(const SessionView& crashed);
   /// After `finish`: against the run without a crash.
-  void check_finished(const SessionView& crashed);
+  void check_finished(const SessionView& crashed) { check_end(crashed, true); }
+  /// `last_death`: nothing but that one death cut a call.
+  void check_end(const SessionView& crashed, bool last_death);
 
   /// No command of the session still runs.
   bool nothing_runs() const;
