@@ -82,7 +82,7 @@ TEST_CASE("killed again while it is resumed, a session still comes to its end") 
     story.bench().save();
     bool died = true;
     int point = 1;
-    for (; died && point <= 6; ++point) {
+    for (; died && point <= 4; ++point) {
       for (const auto* when : {"before", "after"}) {
         const std::string second = fmt::format("append:{}:{}", point, when);
         INFO(first.kill_point << first.inside << ", then " << second);

@@ -12,17 +12,18 @@ namespace {
 
 using Catch::Contains;
 
-/// A session whose first command runs until it is ended.
+/// A session whose first command runs until it is ended. A heedless one goes on after SIGINT and
+/// SIGTERM, and tells when one has reached it.
 struct Long {
   Bench bench;
   std::string marker = unique_marker();
 
-  explicit Long(const std::string& before = "") {
+  explicit Long(bool heedless = false) {
     bench.put_scenario(fmt::format(R"(
 [[response]]
 [[response.call]]
 tool = "run_shell"
-arguments = {{ command = '{}echo begun >> log; sleep {}' }}
+arguments = {{ command = '{}echo begun >> log; while :; do sleep {} || {}; done' }}
 [[response.call]]
 tool = "write_file"
 arguments = {{ path = "later.txt", content = "later" }}
@@ -35,7 +36,8 @@ arguments = {{ command = 'echo second >> log' }}
 [[response]]
 text = "Done."
 )",
-                                   before, marker));
+                                   heedless ? "trap \"echo stopping >> log\" INT TERM; " : "",
+                                   marker, heedless ? "true" : "break"));
   }
 
   std::vector<std::string> arguments(const std::vector<std::string>& more = {}) const {
@@ -110,8 +112,7 @@ TEST_CASE("SIGTERM ends the turn like Ctrl-C") {
 }
 
 TEST_CASE("a second Ctrl-C leaves at once, and the session can be resumed") {
-  // The command tells when the first signal has reached it, and does not heed it.
-  const Long session("trap \"echo stopping >> log\" INT TERM; ");
+  const Long session(true);
   const auto child = session.begun();
   child->signal(SIGINT);
   REQUIRE(eventually([&] { return session.bench.file("log") != "begun\n"; }, 20'000));
