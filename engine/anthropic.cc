@@ -48,7 +48,7 @@ std::string tool_use_block(const Block& call) {
   add_member(out, "type", "tool_use");
   add_member(out, "id",
              wire_id(call.provider_call_id.empty() ? call.call_id : call.provider_call_id));
-  add_member(out, "name", call.tool);
+  add_member(out, "name", wire_name(call.tool));
   add_json_member(out, "input", arguments_or_empty(call));
   out.push_back('}');
   return out;
@@ -59,7 +59,11 @@ std::string tool_result_block(const ToolResult& result) {
   add_member(out, "type", "tool_result");
   add_member(out, "tool_use_id", wire_id(result.provider_call_id));
   if (result.is_error) add_json_member(out, "is_error", "true");
-  if (!is_blank(result.text)) add_member(out, "content", result.text);
+  if (!is_blank(result.text)) {
+    add_member(out, "content", result.text);
+  } else if (result.is_error) {
+    add_member(out, "content", kNoContent);  // an error must say something
+  }
   out.push_back('}');
   return out;
 }
@@ -221,10 +225,8 @@ std::optional<Failure> AnthropicDecoder::on_event(std::string_view name, std::st
                                                   const DeltaSink& sink) {
   if (stopped_ || data.empty()) return std::nullopt;
   auto parsed = parse_json(data);
+  if (name == "error" || (parsed && is_error_object(*parsed))) return classify_error(0, data);
   if (!parsed) return not_json(data, parsed.error().message);
-  if (is_error_object(*parsed) || name == "error") {
-    return classify_error(0, read_error(*parsed), std::string(data));
-  }
   std::string type = json_text(*parsed, "type");
   if (type.empty()) type = std::string(name);
   return dispatch(type, *parsed, sink);

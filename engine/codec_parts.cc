@@ -56,6 +56,18 @@ std::string_view arguments_or_empty(const Block& call) {
   return usable ? std::string_view(call.text) : std::string_view("{}");
 }
 
+std::string wire_name(std::string_view tool) {
+  constexpr std::size_t kMaxBytes = 64;
+  if (tool.empty()) return "unnamed";
+  std::string out(tool.substr(0, kMaxBytes));
+  for (char& c : out) {
+    const bool usable = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || c == '_' || c == '-';
+    if (!usable) c = '_';
+  }
+  return out;
+}
+
 const Json* member(const Json& object, std::string_view key) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(std::string(key));

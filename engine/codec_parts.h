@@ -33,6 +33,10 @@ void judge_arguments(Block& call, std::string text, bool may_be_cut);
 /// The arguments to send back: the received bytes, or an empty object when they are not valid.
 std::string_view arguments_or_empty(const Block& call);
 
+/// A tool name as endpoints take it back. Models invent names, and a history holding one that the
+/// endpoint refuses could never be sent again: other characters become '_'.
+std::string wire_name(std::string_view tool);
+
 /// A count; absent when missing, null, negative or not an integer.
 std::optional<std::uint64_t> count_at(const Json& object, std::string_view key);
 

@@ -204,8 +204,8 @@ Result<PreparedRequest> RequestBuilder::build(const SessionState& state, const M
   if (!tool_views) return fail(std::move(tool_views.error()));
   auto message_views = views(messages->refs);
   if (!message_views) return fail(std::move(message_views.error()));
-  request.body = codec.frame({head, *system_views, *tool_views, *message_views, event.markers,
-                              event.marker_ttl});
+  request.body = codec.frame(
+      {head, *system_views, *tool_views, *message_views, event.markers, event.marker_ttl});
 
   event.request = last.responses + 1;
   event.attempt = last.attempts + 1;

@@ -19,7 +19,7 @@ struct ModelChoice {
   std::string provider;
   std::string model;
   const Codec* codec = nullptr;
-  std::string url;                   // base URL and Codec::path
+  std::string url;  // base URL and Codec::path
   std::vector<std::string> headers;
   std::string key;
   ModelParams params;

@@ -36,7 +36,7 @@ struct Answer {
     allow_once,
     allow_session,  // this tool, for the rest of the session
     deny,
-    unavailable,    // nobody can be asked here; the question stays open
+    unavailable,  // nobody can be asked here; the question stays open
     cancelled,
   };
   Kind kind = Kind::unavailable;
@@ -98,14 +98,19 @@ struct TurnRequest {
   Agent agent;
   PolicyWish policy;
   std::uint32_t max_iterations = 0;
-  std::string spill_folder;           // files for tool results that are cut
-  std::string version;                // of the program, recorded in SessionStarted
+  std::string spill_folder;  // files for tool results that are cut
+  std::string version;       // of the program, recorded in SessionStarted
   Limits limits;
 };
 
 struct TurnReport {
   enum class Kind {
-    completed, interrupted, failed, iteration_limit, needs_reconcile, needs_approval,
+    completed,
+    interrupted,
+    failed,
+    iteration_limit,
+    needs_reconcile,
+    needs_approval,
     nothing_to_do,
   };
   Kind kind = Kind::nothing_to_do;
@@ -114,6 +119,9 @@ struct TurnReport {
   std::string message;
   std::vector<std::string> calls;  // that wait for a person
 };
+
+/// As `--json` shows it: "needs-reconcile".
+std::string_view name_of(TurnReport::Kind kind);
 
 class Driver {
  public:

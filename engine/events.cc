@@ -70,8 +70,8 @@ schema::ReceiptT to_schema(const executor::Receipt& from) {
   to.started_at = from.started_at_ns;
   to.ended_at = from.ended_at_ns;
   to.duration_ns = from.duration_ns;
-  to.output =
-      std::make_unique<schema::Stream>(from.output_bytes, from.output_kept, from.output_digest.fb());
+  to.output = std::make_unique<schema::Stream>(from.output_bytes, from.output_kept,
+                                               from.output_digest.fb());
   to.files = to_schema(from.files);
   to.user_time_us = from.user_time_us;
   to.system_time_us = from.system_time_us;

@@ -55,11 +55,6 @@ bool has_control_character(std::string_view text) {
                      [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
 }
 
-bool is_tls_error(CURLcode code) {
-  return code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION ||
-         code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CERTPROBLEM;
-}
-
 std::string describe(CURLcode code, const char* detail, const std::string& where) {
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -79,9 +74,8 @@ std::string describe(CURLcode code, const char* detail, const std::string& where
     default:
       break;
   }
-  const bool tell = is_tls_error(code) && detail[0] != '\0';
   return fmt::format("the connection to {} failed: {}", where,
-                     tell ? detail : curl_easy_strerror(code));
+                     detail[0] != '\0' ? detail : curl_easy_strerror(code));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <ctime>
 
+#include "schema/utf8.h"
+
 namespace daybook::engine {
 namespace {
 
@@ -45,7 +47,7 @@ HttpHeaders notable_headers(const HttpHeaders& headers) {
   for (const auto& [name, value] : headers) {
     if (name.find("ratelimit") != std::string::npos || name == "retry-after" ||
         name == "retry-after-ms" || name == "request-id" || name == "x-request-id") {
-      out.emplace_back(name, value);
+      out.emplace_back(name, repair_utf8(value));
     }
   }
   return out;

@@ -21,10 +21,10 @@ namespace daybook::engine {
 /// A provider-neutral part of an assistant message (schema Block, unpacked for rendering).
 struct Block {
   schema::BlockKind kind = schema::BlockKind::text;
-  std::string text;         // text; readable reasoning; a tool call's arguments as received
-  std::string opaque;       // reasoning: the provider's own JSON, sent back unchanged
-  std::string field;        // reasoning: the provider's field it arrived in
-  std::string call_id;      // tool_call: unique in the session
+  std::string text;              // text; readable reasoning; a tool call's arguments as received
+  std::string opaque;            // reasoning: the provider's own JSON, sent back unchanged
+  std::string field;             // reasoning: the provider's field it arrived in
+  std::string call_id;           // tool_call: unique in the session
   std::string provider_call_id;  // tool_call: as the provider named it
   std::string tool;
   schema::ArgumentsState arguments_state = schema::ArgumentsState::valid;
@@ -57,8 +57,8 @@ struct ToolDefinition {
 
 /// Token counts as reported; absent is not zero.
 struct Usage {
-  std::optional<std::uint64_t> input_uncached, input_total, cache_read, cache_write,
-      cache_write_5m, cache_write_1h, output, reasoning;
+  std::optional<std::uint64_t> input_uncached, input_total, cache_read, cache_write, cache_write_5m,
+      cache_write_1h, output, reasoning;
   std::string raw;  // the provider's usage object as JSON
 };
 
@@ -76,10 +76,10 @@ struct Reply {
 struct Failure {
   schema::FailureKind kind = schema::FailureKind::permanent;
   int http_status = 0;
-  std::string message;                      // the provider's words where there are any
-  std::string raw;                          // body or stream event that says so
+  std::string message;  // the provider's words where there are any
+  std::string raw;      // body or stream event that says so
   std::optional<std::int64_t> retry_after_ms;
-  Usage usage;                              // reported before the failure
+  Usage usage;  // reported before the failure
 };
 
 inline bool is_retryable(schema::FailureKind kind) {
@@ -92,7 +92,7 @@ inline bool is_retryable(schema::FailureKind kind) {
 struct ModelParams {
   std::string model;
   std::uint32_t max_output_tokens = 0;       // 0: the provider's own limit, where it has one
-  std::uint32_t thinking_budget_tokens = 0;  // 0: not requested; unused where there is no such field
+  std::uint32_t thinking_budget_tokens = 0;  // 0: not requested; ignored by openai-chat
   std::string reasoning_effort;              // "": not requested
   /// openai-chat: the limit is called max_completion_tokens (api.openai.com) instead of max_tokens.
   bool limit_is_max_completion_tokens = false;
@@ -102,7 +102,7 @@ struct ModelParams {
 
 /// A body as segments: what `frame` joins. Views must outlive the call.
 struct RequestParts {
-  std::string_view head;                   // from Codec::head
+  std::string_view head;  // from Codec::head
   std::span<const std::string_view> system;
   std::span<const std::string_view> tools;
   std::span<const std::string_view> messages;
@@ -158,8 +158,7 @@ class Codec {
   /// Headers besides content-type, including the key's when there is one.
   virtual std::vector<std::string> headers(std::string_view key) const = 0;
   virtual std::unique_ptr<StreamDecoder> decoder() const = 0;
-  /// Meaning of an answer that is not 2xx.
-  /// Retry times are in the headers and thus the transport's.
+  /// Meaning of an answer that is not 2xx. Retry times are headers and thus the transport's.
   virtual Failure classify(int http_status, std::string_view body) const = 0;
 };
 
@@ -174,8 +173,8 @@ struct ModelCall {
   std::vector<std::string> headers;  // as Codec::headers gave them, plus the configuration's
   std::string key;                   // masked in whatever comes back, from 8 bytes on
   std::string body;
-  std::uint32_t request = 0;         // for the script provider: which request of the session,
-  std::uint32_t attempt = 0;         // and which attempt of it
+  std::uint32_t request = 0;  // for the script provider: which request of the session,
+  std::uint32_t attempt = 0;  // and which attempt of it
   std::uint32_t connect_timeout_ms = 20'000;
   std::uint32_t idle_timeout_ms = 300'000;  // without a byte
 };

@@ -39,7 +39,8 @@ std::string invalid(const CallState& call, const ToolTable& tools) {
     case schema::ArgumentsState::malformed:
       return fmt::format("The call was not run: its arguments are not a valid JSON object ({}).",
                          call.arguments_error);
-    case schema::ArgumentsState::valid: break;
+    case schema::ArgumentsState::valid:
+      break;
   }
   if (!tools.contains(call.tool)) {
     return fmt::format("The call was not run: there is no tool '{}'. Known tools: {}.", call.tool,
@@ -118,9 +119,10 @@ Step after_reply(const SessionState& state) {
     case schema::StopReason::refusal:
       return step::EndTurn{TurnOutcome::failed, "the model refused to answer", {}, false};
     case schema::StopReason::content_filter:
-      return step::EndTurn{TurnOutcome::failed, "the provider's content filter stopped the answer",
-                           {}, false};
-    default: break;
+      return step::EndTurn{
+          TurnOutcome::failed, "the provider's content filter stopped the answer", {}, false};
+    default:
+      break;
   }
   if (turn.stop == schema::StopReason::output_limit && !has_text(state)) {
     return step::EndTurn{TurnOutcome::failed,
@@ -148,11 +150,11 @@ Step next(const SessionState& state, const ToolTable& tools, const Signals& sign
   if (turn.replied) return after_reply(state);
   if (signals.stop) return stop(state, signals);
   if (turn.iterations >= turn.max_iterations) {
-    return step::EndTurn{TurnOutcome::iteration_limit,
-                         fmt::format("the limit of {} model responses was reached",
-                                     turn.max_iterations),
-                         {},
-                         false};
+    return step::EndTurn{
+        TurnOutcome::iteration_limit,
+        fmt::format("the limit of {} model responses was reached", turn.max_iterations),
+        {},
+        false};
   }
   if (turn.failures > 0) {
     if (turn.failure == schema::FailureKind::cancelled) {

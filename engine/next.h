@@ -27,9 +27,9 @@ struct Signals {
 };
 
 struct Limits {
-  std::uint32_t max_attempts = 6;           // of one model request
-  std::int64_t first_backoff_ms = 500;      // doubled with every failure, with jitter
-  std::int64_t longest_backoff_ms = 30'000; // a provider's Retry-After may be longer
+  std::uint32_t max_attempts = 6;            // of one model request
+  std::int64_t first_backoff_ms = 500;       // doubled with every failure, with jitter
+  std::int64_t longest_backoff_ms = 30'000;  // a provider's Retry-After may be longer
 };
 
 namespace step {
@@ -88,8 +88,8 @@ struct EndTurn {
 }  // namespace step
 
 using Step = std::variant<step::Idle, step::AbandonModel, step::RequestModel, step::RefuseCall,
-                          step::AskApproval, step::RunCalls, step::SettleCall,
-                          step::AwaitReconcile, step::EndTurn>;
+                          step::AskApproval, step::RunCalls, step::SettleCall, step::AwaitReconcile,
+                          step::EndTurn>;
 
 Step next(const SessionState& state, const ToolTable& tools, const Signals& signals,
           const Limits& limits);

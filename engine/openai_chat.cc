@@ -23,7 +23,7 @@ using schema::StopReason;
 
 std::string render_call(const Block& call) {
   std::string function = "{";
-  add_member(function, "name", call.tool);
+  add_member(function, "name", wire_name(call.tool));
   add_member(function, "arguments", arguments_or_empty(call));
   function.push_back('}');
   std::string out = "{";
@@ -94,6 +94,15 @@ StopReason stop_of(const std::string& raw) {
   if (raw == "content_filter" || raw == "sensitive") return StopReason::content_filter;
   if (raw == "refusal") return StopReason::refusal;
   return StopReason::other;
+}
+
+/// Content is text, or with some servers a list of parts of which the text is taken.
+std::string text_of(const Json& content) {
+  if (content.is_string()) return content.get<std::string>();
+  std::string out;
+  if (!content.is_array()) return out;
+  for (const Json& part : content) out += json_text(part, "text");
+  return out;
 }
 
 /// Finish reasons by which servers say that they broke off, not the model.
@@ -168,10 +177,8 @@ std::optional<Failure> OpenAiChatDecoder::on_event(std::string_view name, std::s
     return std::nullopt;
   }
   auto parsed = parse_json(data);
+  if (name == "error" || (parsed && is_error_object(*parsed))) return classify_error(0, data);
   if (!parsed) return not_json(data, parsed.error().message);
-  if (is_error_object(*parsed) || name == "error") {
-    return classify_error(0, read_error(*parsed), std::string(data));
-  }
   if (!parsed->is_object()) return std::nullopt;
   const Json* counts = member(*parsed, "usage");
   if (counts != nullptr && counts->is_object()) usage_ = *counts;
@@ -224,8 +231,11 @@ void OpenAiChatDecoder::take_delta(const Json& delta, const DeltaSink& sink) {
   };
   for (const auto& [key, value] : delta.items()) {
     if (value.is_null()) continue;
-    const std::string piece = value.is_string() ? value.get<std::string>() : std::string();
-    if (key == "content" && value.is_string()) {
+    const bool content = key == "content";
+    const std::string piece = content             ? text_of(value)
+                              : value.is_string() ? value.get<std::string>()
+                                                  : std::string();
+    if (content) {
       content_ += piece;
       tell(BlockKind::text, piece);
     } else if (key == "refusal" && value.is_string()) {
@@ -262,9 +272,9 @@ void OpenAiChatDecoder::take_details(const Json& details) {
     Json& onto = details_.back();
     for (const auto& [key, value] : piece.items()) {
       const bool grows = key == "text" || key == "summary" || key == "data";
-      const Json* old = member(onto, key);
-      if (grows && value.is_string() && old != nullptr && old->is_string()) {
-        onto[key] = old->get<std::string>() + value.get<std::string>();
+      const auto old = onto.find(key);
+      if (grows && value.is_string() && old != onto.end() && old->is_string()) {
+        old->get_ref<std::string&>() += value.get_ref<const std::string&>();
       } else if (!value.is_null()) {
         onto[key] = value;
       }

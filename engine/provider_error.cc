@@ -89,7 +89,7 @@ std::string describe_html(std::string_view body) {
     return "an HTML page without a title";
   }
   const std::string_view title = body.substr(open + 7, close - open - 7);
-  return fmt::format("an HTML page titled '{}'", shortened(title).substr(0, 200));
+  return fmt::format("an HTML page titled '{}'", repair_utf8(title.substr(0, 200)));
 }
 
 /// FastAPI: a string, or a list of {"loc":[...],"msg":"..."}.

@@ -28,8 +28,8 @@ class NoDecoder : public StreamDecoder {
     return std::nullopt;
   }
   tl::expected<Reply, Failure> finish() override {
-    return tl::unexpected(Failure{schema::FailureKind::bad_response, 0,
-                                  "the script provider does not stream", "", {}, {}});
+    return tl::unexpected(Failure{
+        schema::FailureKind::bad_response, 0, "the script provider does not stream", "", {}, {}});
   }
   Usage usage() const override { return {}; }
 };
@@ -65,8 +65,10 @@ class ScriptCodec : public Codec {
         append_member(out, "text", message.text);
         return out + "}";
       }
-      case Role::assistant: return assistant(message);
-      case Role::tool: break;
+      case Role::assistant:
+        return assistant(message);
+      case Role::tool:
+        break;
     }
     std::string out = "{\"role\":\"tool\",\"results\":[";
     for (std::size_t i = 0; i < message.results.size(); ++i) {

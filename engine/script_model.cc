@@ -251,8 +251,7 @@ Result<Scenario> Reader::scenario(const toml::table& root) {
 
 class ScriptModel : public Model {
  public:
-  ScriptModel(Scenario scenario, Clock& clock)
-      : scenario_(std::move(scenario)), clock_(clock) {}
+  ScriptModel(Scenario scenario, Clock& clock) : scenario_(std::move(scenario)), clock_(clock) {}
 
   void call(ModelCall call, DeltaSink sink, std::function<void(ModelOutcome)> done) override {
     ModelOutcome outcome;
@@ -271,11 +270,13 @@ class ScriptModel : public Model {
  private:
   tl::expected<Reply, Failure> reply_to(const ModelCall& call) const {
     if (call.request == 0 || call.request > scenario_.steps.size()) {
-      return tl::unexpected(
-          Failure{FailureKind::permanent, 0,
-                  fmt::format("the scenario has {} responses, this is request {}",
-                              scenario_.steps.size(), call.request),
-                  "", {}, {}});
+      return tl::unexpected(Failure{FailureKind::permanent,
+                                    0,
+                                    fmt::format("the scenario has {} responses, this is request {}",
+                                                scenario_.steps.size(), call.request),
+                                    "",
+                                    {},
+                                    {}});
     }
     const ScriptStep& step = scenario_.steps[call.request - 1];
     if (step.failure && call.attempt <= step.failures) return tl::unexpected(*step.failure);
@@ -293,8 +294,8 @@ Result<Scenario> parse_scenario(std::string_view toml, std::string_view file_nam
     return Reader(file_name).scenario(toml::parse(toml, file_name));
   } catch (const toml::parse_error& error) {
     const auto at = error.source().begin;
-    return fail(ErrorCode::invalid_argument, fmt::format("{}:{}:{}: {}", file_name, at.line,
-                                                         at.column, error.description()));
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{}:{}:{}: {}", file_name, at.line, at.column, error.description()));
   }
 }
 

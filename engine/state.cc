@@ -14,7 +14,9 @@ std::unique_ptr<schema::ContentT> copy(const schema::Content* content) {
   return content == nullptr ? nullptr : std::unique_ptr<schema::ContentT>(content->UnPack());
 }
 
-std::string copy(const flatbuffers::String* text) { return std::string(text_of(text)); }
+std::string copy(const flatbuffers::String* text) {
+  return std::string(text_of(text));
+}
 
 std::vector<schema::BlobRef> copy(const flatbuffers::Vector<const schema::Segment*>* segments) {
   std::vector<schema::BlobRef> refs;
@@ -33,9 +35,9 @@ class Evolver {
 
  private:
   tl::unexpected<Error> refuse(std::string_view why) const {
-    return fail(ErrorCode::corrupt,
-                fmt::format("session {}, version {}: {} cannot follow: {}", text_of(event_.session()),
-                            event_.version(), payload_name(event_), why));
+    return fail(ErrorCode::corrupt, fmt::format("session {}, version {}: {} cannot follow: {}",
+                                                text_of(event_.session()), event_.version(),
+                                                payload_name(event_), why));
   }
 
   Result<void> on(const schema::SessionStarted& e);
@@ -172,7 +174,7 @@ void Evolver::add_call(const schema::Block& block) {
   call->tool = copy(block.tool());
   call->arguments = copy(block.text());
   const auto* text = block.text();
-  const Digest digest = text == nullptr          ? Digest::of(std::string_view())
+  const Digest digest = text == nullptr           ? Digest::of(std::string_view())
                         : text->blob() != nullptr ? Digest::from(&text->blob()->digest())
                                                   : Digest::of(inline_bytes(*text));
   call->arguments_digest = std::make_unique<schema::Digest>(digest.fb());
@@ -222,7 +224,10 @@ Result<void> Evolver::on(const schema::ModelAbandoned&) {
 Result<void> Evolver::on(const schema::ToolDecided& e) {
   CallState* found = call(e.call_id());
   if (found == nullptr || found->phase == CallPhase::answered) return refuse("no such open call");
-  if (found->decided) return refuse("the call is decided already");
+  // Only a permission that was not used yet can be taken back.
+  const bool revokes =
+      found->phase == CallPhase::approved && e.decision() == schema::Decision::deny;
+  if (found->decided && !revokes) return refuse("the call is decided already");
   if (Digest::from(e.arguments_digest()) != Digest::from(found->arguments_digest.get())) {
     return refuse("the decision is about other arguments");
   }
@@ -316,9 +321,8 @@ void Evolver::answer(CallState& call, const schema::Content* result, bool is_err
   call.phase = CallPhase::answered;
   call.result = copy(result);
   call.is_error = is_error;
-  const bool all = std::all_of(s_.calls.begin(), s_.calls.end(), [](const auto& each) {
-    return each->phase == CallPhase::answered;
-  });
+  const bool all = std::all_of(s_.calls.begin(), s_.calls.end(),
+                               [](const auto& each) { return each->phase == CallPhase::answered; });
   if (all) gather_results();
 }
 
@@ -342,26 +346,45 @@ Result<void> Evolver::apply() {
       s_.epoch = event_.epoch();
       s_.owner = copy(event_.payload_as_OwnerAcquired()->owner());
       return {};
-    case Payload::OwnerReleased: s_.owner.clear(); return {};
-    case Payload::SessionStarted: return on(*event_.payload_as_SessionStarted());
-    case Payload::PolicyChanged: return on(*event_.payload_as_PolicyChanged());
-    case Payload::TurnStarted: return on(*event_.payload_as_TurnStarted());
-    case Payload::TurnEnded: return on(*event_.payload_as_TurnEnded());
-    case Payload::ModelRequested: return on(*event_.payload_as_ModelRequested());
-    case Payload::ModelResponded: return on(*event_.payload_as_ModelResponded());
-    case Payload::ModelFailed: return on(*event_.payload_as_ModelFailed());
-    case Payload::ModelAbandoned: return on(*event_.payload_as_ModelAbandoned());
-    case Payload::ToolDecided: return on(*event_.payload_as_ToolDecided());
-    case Payload::ToolDispatched: return on(*event_.payload_as_ToolDispatched());
-    case Payload::ToolCompleted: return on(*event_.payload_as_ToolCompleted());
-    case Payload::ToolOutcomeUnknown: return on(*event_.payload_as_ToolOutcomeUnknown());
-    case Payload::ToolReconciled: return on(*event_.payload_as_ToolReconciled());
-    case Payload::ApprovalRequested: return on(*event_.payload_as_ApprovalRequested());
-    case Payload::ApprovalDecided: return on(*event_.payload_as_ApprovalDecided());
-    case Payload::ApprovalCleared: return on(*event_.payload_as_ApprovalCleared());
+    case Payload::OwnerReleased:
+      s_.owner.clear();
+      return {};
+    case Payload::SessionStarted:
+      return on(*event_.payload_as_SessionStarted());
+    case Payload::PolicyChanged:
+      return on(*event_.payload_as_PolicyChanged());
+    case Payload::TurnStarted:
+      return on(*event_.payload_as_TurnStarted());
+    case Payload::TurnEnded:
+      return on(*event_.payload_as_TurnEnded());
+    case Payload::ModelRequested:
+      return on(*event_.payload_as_ModelRequested());
+    case Payload::ModelResponded:
+      return on(*event_.payload_as_ModelResponded());
+    case Payload::ModelFailed:
+      return on(*event_.payload_as_ModelFailed());
+    case Payload::ModelAbandoned:
+      return on(*event_.payload_as_ModelAbandoned());
+    case Payload::ToolDecided:
+      return on(*event_.payload_as_ToolDecided());
+    case Payload::ToolDispatched:
+      return on(*event_.payload_as_ToolDispatched());
+    case Payload::ToolCompleted:
+      return on(*event_.payload_as_ToolCompleted());
+    case Payload::ToolOutcomeUnknown:
+      return on(*event_.payload_as_ToolOutcomeUnknown());
+    case Payload::ToolReconciled:
+      return on(*event_.payload_as_ToolReconciled());
+    case Payload::ApprovalRequested:
+      return on(*event_.payload_as_ApprovalRequested());
+    case Payload::ApprovalDecided:
+      return on(*event_.payload_as_ApprovalDecided());
+    case Payload::ApprovalCleared:
+      return on(*event_.payload_as_ApprovalCleared());
     case Payload::NoticeAdded:
     case Payload::RateLimitObserved:
-    case Payload::NONE: return {};
+    case Payload::NONE:
+      return {};
   }
   // A kind that this build does not know: kept in the journal, without meaning here.
   return {};

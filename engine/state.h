@@ -29,7 +29,9 @@ Result<SessionState> unpack_state(std::string_view bytes);
 /// Identifies the code that folds: the digest of its sources and of the schemas.
 std::string_view fold_fingerprint();
 
-inline Digest state_hash(const SessionState& state) { return Digest::from(state.hash.get()); }
+inline Digest state_hash(const SessionState& state) {
+  return Digest::from(state.hash.get());
+}
 
 /// The call with this id among those of the last assistant message; null if there is none.
 const CallState* find_call(const SessionState& state, std::string_view call_id);

@@ -13,8 +13,7 @@ Result<executor::Plan> ToolRunner::plan(const executor::ToolRequest& request) co
   return executor_.plan(request);
 }
 
-ToolDone ToolRunner::bound(const executor::ToolRequest& request,
-                           executor::Outcome outcome) const {
+ToolDone ToolRunner::bound(const executor::ToolRequest& request, executor::Outcome outcome) const {
   ToolDone done;
   done.receipt = std::move(outcome.receipt);
   done.is_error = outcome.is_error;
@@ -62,14 +61,16 @@ std::optional<ToolDone> ToolRunner::settle(const executor::ToolRequest& request,
   if (effect == schema::Effect::read_only) return run(request, plan, sink, std::move(stop));
   if (effect == schema::Effect::uncheckable) return std::nullopt;
   switch (executor_.settle(plan)) {
-    case executor::Settlement::conflict: return std::nullopt;
+    case executor::Settlement::conflict:
+      return std::nullopt;
     case executor::Settlement::not_applied:
     case executor::Settlement::partial: {
       ToolDone done = run(request, plan, sink, std::move(stop));
       done.settled_by = schema::SettledBy::file_hashes;
       return done;
     }
-    case executor::Settlement::applied: break;
+    case executor::Settlement::applied:
+      break;
   }
   executor::Outcome outcome;
   outcome.receipt.exit = schema::ExitKind::ok;

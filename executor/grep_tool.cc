@@ -229,6 +229,7 @@ class Grep final : public Tool {
     if (result.error.find("not in PATH") != std::string::npos) {
       problem = "ripgrep is not installed; install the Debian package ripgrep";
     } else if (stop.stop_requested()) {
+      outcome.receipt.exit = ExitKind::user_stop;
       problem = "the search was stopped by the user";
     } else if (matches.full()) {
       outcome.receipt.exit = ExitKind::exited;

@@ -166,7 +166,8 @@ class Run {
 
 ProcessResult not_started(int error_number, std::string message) {
   ProcessResult result;
-  result.exit = ExitKind::spawn_failed;
+  // Zero: its supervisor was killed as it started, so that it may have run.
+  result.exit = error_number == 0 ? ExitKind::error : ExitKind::spawn_failed;
   result.code = error_number;
   result.error = std::move(message);
   return result;
@@ -176,6 +177,11 @@ ProcessResult not_started(int error_number, std::string message) {
 
 ProcessResult run_process(const ProcessSpec& spec, const OutputSink& sink, std::stop_token stop) {
   DAYBOOK_CHECK(!spec.argv.empty());
+  if (stop.stop_requested()) {
+    ProcessResult never_started;
+    never_started.exit = ExitKind::user_stop;
+    return never_started;
+  }
   auto program = find_program(spec.argv[0], spec.env);
   if (!program) return not_started(ENOENT, program.error().message);
   UniqueFd opened;

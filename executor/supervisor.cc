@@ -78,7 +78,8 @@ tl::expected<std::unique_ptr<Supervisor>, SpawnFailure> Supervisor::start(
     got = ::recv(made->fd(), &first, sizeof(first), 0);
   } while (got < 0 && errno == EINTR);
   if (got != static_cast<ssize_t>(sizeof(first))) {
-    return tl::unexpected(failure(ECHILD, spec.program));
+    return tl::unexpected(SpawnFailure{
+        0, "the supervisor of " + spec.program + " was killed: its outcome is not known"});
   }
   if (first.kind == ReportKind::spawn_failed) {
     return tl::unexpected(failure(first.value, spec.program));

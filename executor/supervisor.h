@@ -42,7 +42,7 @@ struct SpawnSpec {
 };
 
 struct SpawnFailure {
-  int error_number = 0;
+  int error_number = 0;  // 0: the supervisor was killed, the target may have run
   std::string message;
 };
 

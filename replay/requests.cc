@@ -19,8 +19,7 @@ class Rebuilder {
   Result<std::optional<RebuiltRequest>> take(const journal::Entry& entry);
 
  private:
-  Result<std::int64_t> first_difference(const Codec& codec,
-                                        const schema::ModelRequested& event);
+  Result<std::int64_t> first_difference(const Codec& codec, const schema::ModelRequested& event);
   Result<std::string> body(const Codec& codec, const schema::ModelRequested& event);
 
   journal::Journal& journal_;
@@ -99,15 +98,14 @@ Result<void> rebuild_requests(journal::Journal& journal, const SessionId& sessio
                               const std::function<bool(const RebuiltRequest&)>& visit) {
   Rebuilder rebuilder(journal);
   Result<void> status;
-  auto read =
-      journal.read(session, 1, journal::ReadMode::strict, [&](const journal::Entry& entry) {
-        auto rebuilt = rebuilder.take(entry);
-        if (!rebuilt) {
-          status = fail(std::move(rebuilt.error()));
-          return false;
-        }
-        return !*rebuilt || visit(**rebuilt);
-      });
+  auto read = journal.read(session, 1, journal::ReadMode::strict, [&](const journal::Entry& entry) {
+    auto rebuilt = rebuilder.take(entry);
+    if (!rebuilt) {
+      status = fail(std::move(rebuilt.error()));
+      return false;
+    }
+    return !*rebuilt || visit(**rebuilt);
+  });
   if (!read) return fail(std::move(read.error()));
   return status;
 }

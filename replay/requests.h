@@ -14,7 +14,7 @@ struct RebuiltRequest {
   std::uint32_t request = 0;
   std::uint32_t attempt = 0;
   std::string body;
-  bool identical = false;     // to what was sent, by size and digest
+  bool identical = false;  // to what was sent, by size and digest
   /// When this build would render the new messages otherwise than recorded: which one, counted
   /// from the first message of the request. -1: all alike.
   std::int64_t first_difference = -1;

@@ -58,7 +58,9 @@ Result<const schema::Event*> view_event(std::span<const std::byte> bytes);
 std::string payload_name(const schema::Event& event);
 
 /// Hash that the next event's prev_hash must equal.
-inline Digest hash_of_event(std::span<const std::byte> bytes) { return Digest::of(bytes); }
+inline Digest hash_of_event(std::span<const std::byte> bytes) {
+  return Digest::of(bytes);
+}
 
 /// Content held inline, or the blob it stands for.
 inline std::string_view inline_bytes(const schema::Content& content) {

@@ -12,7 +12,9 @@ bool is_alnum(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-Digest to_digest(XXH128_hash_t hash) { return {hash.high64, hash.low64}; }
+Digest to_digest(XXH128_hash_t hash) {
+  return {hash.high64, hash.low64};
+}
 
 bool parse_hex(std::string_view text, std::uint64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -33,7 +35,9 @@ Result<SessionId> SessionId::parse(std::string_view text) {
   return SessionId(std::string(text));
 }
 
-std::string Digest::hex() const { return fmt::format("{:016x}{:016x}", hi, lo); }
+std::string Digest::hex() const {
+  return fmt::format("{:016x}{:016x}", hi, lo);
+}
 
 Result<Digest> Digest::parse(std::string_view hex) {
   Digest digest;
@@ -61,7 +65,9 @@ Digester::Digester() : state_(XXH3_createState()) {
   XXH3_128bits_reset(static_cast<XXH3_state_t*>(state_));
 }
 
-Digester::~Digester() { XXH3_freeState(static_cast<XXH3_state_t*>(state_)); }
+Digester::~Digester() {
+  XXH3_freeState(static_cast<XXH3_state_t*>(state_));
+}
 
 void Digester::update(std::string_view bytes) {
   XXH3_128bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size());

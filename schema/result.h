@@ -9,20 +9,20 @@
 namespace daybook {
 
 enum class ErrorCode {
-  invalid_argument,   // the caller's input is wrong
+  invalid_argument,  // the caller's input is wrong
   not_found,
-  conflict,           // expected version did not match; request id known with other content
-  fenced,             // a newer epoch owns the session
-  busy,               // another process owns the journal
-  corrupt,            // bytes on disk are damaged
-  newer_schema,       // written by a newer major version
-  io,                 // the operating system said no
-  no_space,           // the disk is full
+  conflict,      // expected version did not match; request id known with other content
+  fenced,        // a newer epoch owns the session
+  busy,          // another process owns the journal
+  corrupt,       // bytes on disk are damaged
+  newer_schema,  // written by a newer major version
+  io,            // the operating system said no
+  no_space,      // the disk is full
   permission,
-  outcome_unknown,    // a write failed in a way that does not tell whether it is durable
+  outcome_unknown,  // a write failed in a way that does not tell whether it is durable
   cancelled,
   network,
-  provider,           // the model's endpoint refused or misbehaved
+  provider,  // the model's endpoint refused or misbehaved
   unsupported,
 };
 
@@ -43,7 +43,9 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
 }
 
 /// Passes an error on unchanged.
-inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> fail(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 /// Ends the process with a message: for what cannot happen. Kept in release builds.
 [[noreturn]] void check_failed(const char* file, int line, const char* what);
@@ -54,9 +56,9 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
   ((condition) ? static_cast<void>(0) : ::daybook::check_failed(__FILE__, __LINE__, #condition))
 
 /// Returns the error of a Result<...> expression from the enclosing function.
-#define DAYBOOK_TRY(expression)                                            \
-  do {                                                                     \
-    if (auto try_result = (expression); !try_result) {                     \
-      return ::daybook::fail(std::move(try_result.error()));               \
-    }                                                                      \
+#define DAYBOOK_TRY(expression)                              \
+  do {                                                       \
+    if (auto try_result = (expression); !try_result) {       \
+      return ::daybook::fail(std::move(try_result.error())); \
+    }                                                        \
   } while (false)

@@ -6,7 +6,9 @@
 namespace daybook {
 namespace {
 
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
 
 /// Length of the valid code point at the start of bytes, or minus the length of the maximal
 /// invalid prefix (Unicode 15, table 3-7 and its recommended substitution practice).
@@ -85,6 +87,11 @@ std::size_t utf8_ceil(std::string_view bytes, std::size_t from) {
   const std::size_t highest = std::min(bytes.size(), from + 3);
   while (at < highest && is_continuation(bytes[at])) ++at;
   return at;
+}
+
+std::string first_line(std::string_view text, std::size_t limit) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return std::string(line.substr(0, utf8_floor(line, limit)));
 }
 
 }  // namespace daybook

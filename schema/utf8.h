@@ -18,4 +18,7 @@ std::size_t utf8_floor(std::string_view bytes, std::size_t limit);
 /// Smallest n >= from such that bytes[n, end) does not start inside a code point.
 std::size_t utf8_ceil(std::string_view bytes, std::size_t from);
 
+/// The first line, cut to at most `limit` bytes.
+std::string first_line(std::string_view text, std::size_t limit);
+
 }  // namespace daybook

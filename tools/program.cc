@@ -1,5 +1,6 @@
 #include "tools/program.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -32,9 +33,17 @@ std::size_t terminal_columns(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+/// "pid 4711 on host (daybook run)".
+std::string owner_text(std::string_view command) {
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  return fmt::format("pid {} on {} (daybook {})", getpid(), host, command);
+}
+
 /// Diagnostics go to stderr, so that stdout holds data alone.
 void set_up_log(const engine::Environment& environment) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("daybook"));
+  spdlog::register_logger(spdlog::default_logger()->clone("rocksdb"));
   const auto level = environment.find("DAYBOOK_LOG");
   spdlog::set_level(level == environment.end() ? spdlog::level::err
                                                : spdlog::level::from_str(level->second));
@@ -42,20 +51,16 @@ void set_up_log(const engine::Environment& environment) {
 
 }  // namespace
 
-Result<std::unique_ptr<journal::Journal>> open_disk_journal(const std::string& folder,
-                                                            journal::OpenMode mode) {
-  journal::RocksOptions options;
-  options.folder = folder;
-  options.mode = mode;
-  return journal::open_rocks_journal(std::move(options));
-}
-
-int run_program(int argc, char** argv, char** variables, JournalOpener open_journal) {
+int run_program(int argc, char** argv, char** variables, const DiskJournal& open) {
   // A closed pipe must not end a turn between an effect and its record: writes fail instead.
   signal(SIGPIPE, SIG_IGN);
   FdBuffer out_buffer(STDOUT_FILENO);
   std::ostream out(&out_buffer);
   std::error_code ignored;
+  const std::string owner = owner_text(argc > 1 ? argv[1] : "");
+  const auto open_journal = [&](const std::string& folder, journal::OpenMode mode) {
+    return open({folder, mode, owner, {}, {}});
+  };
   Context context{std::cin,
                   out,
                   std::cerr,
@@ -65,7 +70,8 @@ int run_program(int argc, char** argv, char** variables, JournalOpener open_jour
                   isatty(STDOUT_FILENO) == 1,
                   terminal_columns(STDOUT_FILENO),
                   {},
-                  std::move(open_journal)};
+                  open_journal,
+                  owner};
   set_up_log(context.environment);
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const int code = run_cli(arguments, context);

@@ -51,7 +51,8 @@ class Progress : public engine::Observer {
   void on_response(const schema::ModelResponded& response) {
     if (response.blocks() == nullptr) return;
     for (const auto* block : *response.blocks()) {
-      const auto text = block->text() == nullptr ? std::string_view() : inline_bytes(*block->text());
+      const auto text =
+          block->text() == nullptr ? std::string_view() : inline_bytes(*block->text());
       if (block->kind() == schema::BlockKind::tool_call) {
         line(fit(one_line(fmt::format("{}: {} {}", text_of(block->call_id()),
                                       text_of(block->tool()), text)),

@@ -29,7 +29,8 @@ std::string told(Reconciliation outcome, const std::string& note) {
   const std::string said = note.empty() ? "" : " They noted: " + note;
   return outcome == Reconciliation::applied
              ? "The process died while this call ran. A person checked: it took effect. Its output "
-               "was not recorded." + said
+               "was not recorded." +
+                   said
              : "The process died while this call ran. A person checked: it did not take effect." +
                    said;
 }
@@ -64,14 +65,15 @@ Result<bool> decided_before(journal::Journal& journal, const SessionId& session,
   return same;
 }
 
-Result<void> record(journal::Journal& journal, const engine::SessionState& state,
-                    const SessionId& session, const engine::CallState& call,
-                    Reconciliation outcome, const std::string& note, std::string actor) {
+Result<void> record(const Context& context, journal::Journal& journal,
+                    const engine::SessionState& state, const SessionId& session,
+                    const engine::CallState& call, Reconciliation outcome,
+                    const std::string& note) {
   journal::SessionWriter writer(session, {state.version, state.epoch, engine::state_hash(state)},
                                 stamp);
   journal::Batch batch;
   schema::OwnerAcquiredT owner;
-  owner.owner = owner_text("reconcile");
+  owner.owner = context.owner;
   owner.reason = schema::OwnReason::reconcile;
   batch.add(draft(std::move(owner)));
   if (call.phase == schema::CallPhase::dispatched) {
@@ -84,7 +86,7 @@ Result<void> record(journal::Journal& journal, const engine::SessionState& state
   event.call_id = call.call_id;
   event.outcome = outcome;
   event.note = note;
-  event.actor = std::move(actor);
+  event.actor = actor_name(context);
   if (outcome != Reconciliation::retry) event.result = batch.content(told(outcome, note));
   batch.add(draft(std::move(event), state.turn->number, call.dispatched_at));
   batch.add(draft(schema::OwnerReleasedT{}));
@@ -121,8 +123,8 @@ Result<int> run(Context& context, const Arguments& arguments) {
                               call_id, state->session, state->session));
     }
   } else {
-    DAYBOOK_TRY(record(**journal, *state, info->session, *call, *outcome,
-                       arguments.text("--note").value_or(""), actor_name(context)));
+    DAYBOOK_TRY(record(context, **journal, *state, info->session, *call, *outcome,
+                       arguments.text("--note").value_or("")));
   }
   if (arguments.flag("--json")) {
     JsonWriter writer;

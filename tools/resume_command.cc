@@ -10,8 +10,8 @@ namespace daybook::tools {
 namespace {
 
 bool unfinished(const engine::SessionState& state) {
-  return state.turn->open || (state.turn->number > 0 &&
-                              state.turn->outcome != schema::TurnOutcome::completed);
+  return state.turn->open ||
+         (state.turn->number > 0 && state.turn->outcome != schema::TurnOutcome::completed);
 }
 
 Result<int> run(Context& context, const Arguments& arguments) {
@@ -24,9 +24,10 @@ Result<int> run(Context& context, const Arguments& arguments) {
   auto state = engine::load_state(**journal, info->session);
   if (!state) return fail(std::move(state.error()));
   if (!unfinished(*state)) {
-    context.err << fmt::format("daybook: session {} has nothing to resume; give it new work with: "
-                               "daybook run --session {} PROMPT\n",
-                               state->session, state->session);
+    context.err << fmt::format(
+        "daybook: session {} has nothing to resume; give it new work with: "
+        "daybook run --session {} PROMPT\n",
+        state->session, state->session);
     return kExitOk;
   }
   auto flags = config_flags(arguments);
@@ -39,9 +40,14 @@ Result<int> run(Context& context, const Arguments& arguments) {
   if (!agent) return fail(std::move(agent.error()));
   DAYBOOK_TRY(existing_folder(context, state->workspace, "the session's workspace"));
 
-  SessionRun run{*folder, *config, *model, engine::TurnRequest(info->session), *agent, config->turn_timeout_ms,
+  SessionRun run{*folder,
+                 *config,
+                 *model,
+                 engine::TurnRequest(info->session),
+                 *agent,
+                 config->turn_timeout_ms,
                  arguments.flag("--json")};
-  run.turn.owner = owner_text("resume");
+  run.turn.owner = context.owner;
   run.turn.reason = schema::OwnReason::resume;
   run.turn.max_iterations = config->max_iterations;
   run.turn.policy.mode =

@@ -60,8 +60,8 @@ Result<std::string> checked_prompt(Context& context, const Arguments& arguments)
 /// "20261129-131502-7f3a": sorts by time, short enough to type.
 Result<SessionId> new_session_name() {
   std::random_device random;
-  return SessionId::parse(fmt::format("{:%Y%m%d-%H%M%S}-{:04x}", fmt::gmtime(std::time(nullptr)),
-                                      random() & 0xffff));
+  return SessionId::parse(
+      fmt::format("{:%Y%m%d-%H%M%S}-{:04x}", fmt::gmtime(std::time(nullptr)), random() & 0xffff));
 }
 
 Result<std::vector<executor::Root>> writable_roots(const Context& context,
@@ -178,8 +178,8 @@ Result<void> set_policy(const Context& context, const Arguments& arguments, Sess
 Result<int> run(Context& context, const Arguments& arguments) {
   auto prompt = checked_prompt(context, arguments);
   if (!prompt) return fail(std::move(prompt.error()));
-  auto workspace = existing_folder(context, arguments.text("--workspace").value_or("."),
-                                   "the workspace");
+  auto workspace =
+      existing_folder(context, arguments.text("--workspace").value_or("."), "the workspace");
   if (!workspace) return fail(std::move(workspace.error()));
   auto flags = config_flags(arguments);
   flags.agent = arguments.text("--agent");
@@ -197,10 +197,15 @@ Result<int> run(Context& context, const Arguments& arguments) {
 
   auto journal = context.open_journal(*folder, journal::OpenMode::create);
   if (!journal) return fail(std::move(journal.error()));
-  SessionRun run{*folder, *config, *model, engine::TurnRequest(*session), *agent, config->turn_timeout_ms,
+  SessionRun run{*folder,
+                 *config,
+                 *model,
+                 engine::TurnRequest(*session),
+                 *agent,
+                 config->turn_timeout_ms,
                  arguments.flag("--json")};
   run.turn.prompt = *prompt;
-  run.turn.owner = owner_text("run");
+  run.turn.owner = context.owner;
   run.turn.max_iterations = config->max_iterations;
   run.turn.request_content = Digest::of(*prompt);
   if (const auto id = arguments.text("--request-id")) {

@@ -1,9 +1,11 @@
 #include "tools/session_run.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -70,30 +72,19 @@ engine::ModelChoice choice_of(const engine::ResolvedModel& model) {
   return choice;
 }
 
+/// From the user database; the number when there is no entry.
+std::string user_name() {
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? std::to_string(getuid()) : std::string(found->pw_name);
+}
+
 std::vector<std::string> variables(const Context& context) {
   std::vector<std::string> all;
   for (const auto& [name, value] : context.environment) all.push_back(name + "=" + value);
   return all;
-}
-
-std::string_view outcome_name(Kind kind) {
-  switch (kind) {
-    case Kind::completed:
-      return "completed";
-    case Kind::interrupted:
-      return "interrupted";
-    case Kind::failed:
-      return "failed";
-    case Kind::iteration_limit:
-      return "iteration-limit";
-    case Kind::needs_reconcile:
-      return "needs-reconcile";
-    case Kind::needs_approval:
-      return "needs-approval";
-    case Kind::nothing_to_do:
-      return "nothing-to-do";
-  }
-  return "unknown";
 }
 
 int exit_code_of(Kind kind) {
@@ -120,7 +111,7 @@ std::string advice(const std::string& session, const engine::TurnReport& report)
     case Kind::interrupted:
     case Kind::failed:
     case Kind::iteration_limit:
-      return fmt::format("{}: {}; go on with: daybook resume {}", outcome_name(report.kind),
+      return fmt::format("{}: {}; go on with: daybook resume {}", name_of(report.kind),
                          report.message, session);
     case Kind::needs_reconcile: {
       std::string text =
@@ -150,7 +141,7 @@ void tell(Context& context, const std::string& session, const engine::TurnReport
   if (json) {
     JsonWriter writer;
     writer.begin_object().member("session", session);
-    writer.member("outcome", outcome_name(report.kind));
+    writer.member("outcome", name_of(report.kind));
     if (report.kind == Kind::completed) writer.member("answer", report.answer);
     if (!report.message.empty()) writer.member("message", report.message);
     if (!report.calls.empty()) {
@@ -181,15 +172,8 @@ void watch_signals(asio::signal_set& signals, engine::Driver& driver, int seen) 
 
 std::string actor_name(const Context& context) {
   const auto user = context.environment.find("USER");
-  return "person:" + (user == context.environment.end() || user->second.empty()
-                          ? std::to_string(getuid())
-                          : user->second);
-}
-
-std::string owner_text(std::string_view command) {
-  char host[256] = "localhost";
-  gethostname(host, sizeof host - 1);
-  return fmt::format("pid {} on {} (daybook {})", getpid(), host, command);
+  return "person:" +
+         (user == context.environment.end() || user->second.empty() ? user_name() : user->second);
 }
 
 std::string spill_folder_of(const std::string& journal_folder, const SessionId& session) {
@@ -256,8 +240,7 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   const auto executor =
       executor::make_direct_executor(std::move(toolset.tools), std::move(toolset.close));
   const auto approver = make_terminal_approver(io, actor_name(context));
-  const auto observer =
-      run.json ? make_event_stream(context, journal) : make_progress(context);
+  const auto observer = run.json ? make_event_stream(context, journal) : make_progress(context);
   asio::thread_pool pool(kToolThreads);
   engine::Driver driver(
       io,

@@ -11,18 +11,15 @@ struct SessionRun {
   std::string journal_folder;
   engine::Config config;
   engine::ResolvedModel model;
-  engine::TurnRequest turn;       // session, state, prompt, policy, limits; the rest is filled in
+  engine::TurnRequest turn;  // session, state, prompt, policy, limits; the rest is filled in
   const engine::AgentProfile* agent = nullptr;
-  std::uint32_t timeout_ms = 0;   // 0: none
+  std::uint32_t timeout_ms = 0;  // 0: none
   bool json = false;
 };
 
 /// Runs until the turn ends or cannot go on, and returns the exit code. The first SIGINT or
 /// SIGTERM stops the turn cleanly, the second ends the process at once.
 Result<int> run_session(Context& context, journal::Journal& journal, SessionRun run);
-
-/// "pid 4711 on host (daybook run)".
-std::string owner_text(std::string_view command);
 
 /// Who decides at this terminal: "person:root".
 std::string actor_name(const Context& context);

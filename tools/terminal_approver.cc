@@ -52,10 +52,9 @@ class TerminalApprover : public engine::Approver {
 
   void prompt() {
     say("allow? [y]es, [n]o, [a]lways this tool in this session (a remark may follow): ");
-    asio::async_read_until(terminal_, asio::dynamic_buffer(line_, 4096), '\n',
-                           [this](boost::system::error_code error, std::size_t size) {
-                             answered(error, size);
-                           });
+    asio::async_read_until(
+        terminal_, asio::dynamic_buffer(line_, 4096), '\n',
+        [this](boost::system::error_code error, std::size_t size) { answered(error, size); });
   }
 
   void answered(boost::system::error_code error, std::size_t size) {

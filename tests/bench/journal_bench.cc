@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -139,6 +140,7 @@ class RocksTarget : public BatchTarget {
  public:
   RocksTarget(const std::string& folder, std::size_t sessions)
       : BatchTarget(sessions), versions_(sessions, 0) {
+    std::filesystem::create_directory(folder);
     auto store =
         journal::open_store(folder, rocksdb::Env::Default(), journal::StoreMode::writer, true);
     DAYBOOK_CHECK(store.has_value());

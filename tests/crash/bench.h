@@ -39,7 +39,7 @@ class Bench {
   std::map<std::string, std::string> tree() const;
 
   /// The program in the workspace; CRASH_PID is its process id for the commands it runs.
-  /// A kill point makes it the program that can die, see kill_points.h.
+  /// A kill point makes it the program that can die, see crash_main.cc.
   std::unique_ptr<Child> start(const std::vector<std::string>& arguments,
                                const std::string& kill_point = "", bool terminal = false) const;
   ChildExit run(const std::vector<std::string>& arguments) const;

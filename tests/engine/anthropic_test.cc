@@ -7,6 +7,8 @@
 namespace daybook::tests {
 namespace {
 
+using namespace codecs;
+
 using engine::anthropic_codec;
 using engine::Message;
 using engine::ModelParams;
@@ -130,10 +132,16 @@ TEST_CASE("anthropic: messages that the API would refuse as empty") {
   const std::string thinking = R"({"type":"thinking","thinking":"t","signature":"s"})";
   CHECK(render(assistant({reasoning("thinking", "t", thinking)})) ==
         R"({"role":"assistant","content":[)" + thinking + "," + placeholder + "]}");
+  CHECK(render(assistant({text_block("a"), reasoning("thinking", "t", thinking)})) ==
+        R"({"role":"assistant","content":[{"type":"text","text":"a"},)" + thinking + "," +
+            placeholder + "]}");
   CHECK(render(assistant({text_block(""), tool_call("a", "t", "")})) ==
         R"({"role":"assistant","content":[{"type":"tool_use","id":"a","name":"t","input":{}}]})");
   CHECK(render(results({{"a", "t", "", false}})) ==
         R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]})");
+  CHECK(render(results({{"a", "t", "", true}})) ==
+        R"x({"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,)x"
+        R"x("content":"(no content)"}]})x");
 }
 
 TEST_CASE("anthropic: other providers' reasoning stays out, and their ids become legal") {
@@ -146,6 +154,12 @@ TEST_CASE("anthropic: other providers' reasoning stays out, and their ids become
   CHECK(render(results({{"functions.read:0", "t", "x", false}})) ==
         R"({"role":"user","content":[{"type":"tool_result","tool_use_id":")" + id +
             R"(","content":"x"}]})");
+}
+
+TEST_CASE("anthropic: names that a model invented become legal") {
+  CHECK(render(assistant({tool_call("a", "no such/tool", "{}"), tool_call("b", "", "{}")})) ==
+        R"({"role":"assistant","content":[{"type":"tool_use","id":"a","name":"no_such_tool",)"
+        R"("input":{}},{"type":"tool_use","id":"b","name":"unnamed","input":{}}]})");
 }
 
 TEST_CASE("anthropic: text that is not UTF-8 still makes a request") {
@@ -435,6 +449,10 @@ TEST_CASE("anthropic: errors inside the stream") {
         FailureKind::context_overflow);
   CHECK(failure("authentication_error", "who") == FailureKind::authentication);
   CHECK(failure("billing_error", "pay") == FailureKind::permanent);
+  const Decoded plain = decode(anthropic_codec(), start() + event("error", "upstream died"));
+  REQUIRE_FALSE(plain.reply);
+  CHECK(plain.reply.error().message == "upstream died");
+  CHECK(plain.reply.error().kind == FailureKind::retryable_status);
 }
 
 TEST_CASE("anthropic: an event that is not JSON is a bad response") {

@@ -10,7 +10,7 @@
 #include "engine/model.h"
 #include "engine/sse.h"
 
-namespace daybook::tests {
+namespace daybook::tests::codecs {
 
 inline engine::Message user(std::string text) {
   engine::Message message;
@@ -108,4 +108,4 @@ inline Decoded decode(const engine::Codec& codec, std::string_view stream) {
   return decode(codec, std::vector<std::string_view>{stream});
 }
 
-}  // namespace daybook::tests
+}  // namespace daybook::tests::codecs

@@ -1,105 +1,17 @@
-#include "engine/http_model.h"
-
-#include <stdlib.h>
-
-#include <boost/asio/io_context.hpp>
+// Connections, streaming, cancelling: what happens whatever the answer says.
 #include <boost/asio/post.hpp>
-#include <catch2/catch.hpp>
-#include <optional>
 
-#include "tests/support/http_server.h"
+#include "tests/engine/http_bench.h"
 
 namespace daybook::tests {
 namespace {
 
-using engine::Codec;
+using namespace http;
+
 using engine::Delta;
-using engine::find_codec;
-using engine::HttpModel;
 using engine::ModelCall;
 using engine::ModelOutcome;
 using schema::FailureKind;
-
-constexpr char kKey[] = "sk-test-0123456789abcdef";
-constexpr std::int64_t kStartNs = 1'700'000'000'000'000'000;  // 2023-11-14T22:13:20Z
-
-/// Advances by a second whenever it is read.
-class StepClock final : public engine::Clock {
- public:
-  std::int64_t utc_ns() override {
-    now_ += 1'000'000'000;
-    return now_;
-  }
-  std::uint64_t random() override { return 4; }
-  void wait_until(std::int64_t, std::function<void()>) override {}
-  void cancel_wait() override {}
-
- private:
-  std::int64_t now_ = kStartNs - 1'000'000'000;
-};
-
-const std::string kChat =
-    "data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n"
-    "data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"lo\"},"
-    "\"finish_reason\":\"stop\"}]}\n\n"
-    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}}\n\n"
-    "data: [DONE]\n\n";
-
-/// A model, its loop and a server.
-struct Bench {
-  boost::asio::io_context io;
-  StepClock clock;
-  std::optional<HttpModel> model{std::in_place, io, clock};
-  HttpServer server;
-  std::string streamed;
-  int done_calls = 0;
-
-  ModelCall request(const std::string& kind = "openai-chat") const {
-    const Codec* codec = find_codec(kind);
-    ModelCall call;
-    call.codec = codec;
-    call.url = server.url() + codec->path();
-    call.headers = codec->headers(kKey);
-    call.key = kKey;
-    call.body = R"({"model":"m"})";
-    return call;
-  }
-
-  void start(ModelCall call, std::optional<ModelOutcome>& outcome) {
-    model->call(
-        std::move(call), [this](const Delta& delta) { streamed += delta.text; },
-        [this, &outcome](ModelOutcome made) {
-          ++done_calls;
-          outcome = std::move(made);
-        });
-  }
-
-  ModelOutcome run(ModelCall call) {
-    std::optional<ModelOutcome> outcome;
-    start(std::move(call), outcome);
-    CHECK_FALSE(outcome);  // never from within call
-    io.restart();
-    while (!outcome) REQUIRE(io.run_one() == 1);
-    return std::move(*outcome);
-  }
-
-  ModelOutcome answered(ServerScript script, const std::string& kind = "openai-chat") {
-    server.on_request(std::move(script));
-    return run(request(kind));
-  }
-
-  engine::Failure failed(ServerScript script, const std::string& kind = "openai-chat") {
-    ModelOutcome outcome = answered(std::move(script), kind);
-    REQUIRE_FALSE(outcome.reply);
-    return outcome.reply.error();
-  }
-};
-
-std::string text_of(const ModelOutcome& outcome) {
-  REQUIRE(outcome.reply);
-  REQUIRE(outcome.reply->blocks.size() == 1);
-  return outcome.reply->blocks[0].text;
-}
 
 TEST_CASE("http model: a call sends the body and headers and streams the reply") {
   Bench bench;
@@ -197,10 +109,7 @@ TEST_CASE("http model: a reset inside a stream is a cut, before it a lost connec
 
 TEST_CASE("http model: an end marker counts although the connection is lost after it") {
   Bench bench;
-  const ModelOutcome outcome = bench.answered({send(event_stream_head() + chunk(kChat)), reset()});
-  if (outcome.reply) CHECK(outcome.reply->blocks[0].text == "Hello");
-  const ModelOutcome cut_off = bench.answered({send(event_stream_head() + chunk(kChat)), cut()});
-  CHECK(text_of(cut_off) == "Hello");
+  CHECK(text_of(bench.answered({send(event_stream_head() + chunk(kChat)), cut()})) == "Hello");
 }
 
 TEST_CASE("http model: failures of the connection name host and port and keep the key out") {
@@ -238,6 +147,22 @@ TEST_CASE("http model: TLS to a server without TLS is a failure of the connectio
   const ModelOutcome outcome = bench.run(call);
   REQUIRE_FALSE(outcome.reply);
   CHECK(outcome.reply.error().kind == FailureKind::connection);
+  CHECK(outcome.reply.error().message ==
+        "connecting to 127.0.0.1:" + std::to_string(bench.server.port()) + " took too long");
+}
+
+TEST_CASE("http model: a proxy's refusal is a failure of the connection") {
+  Bench bench;
+  REQUIRE(::setenv("https_proxy", bench.server.url().c_str(), 1) == 0);
+  ModelCall call = bench.request();
+  call.url = "https://model.invalid/v1/chat/completions";
+  bench.server.on_request({send(response(403, "text/plain", "no")), cut()});
+  const ModelOutcome outcome = bench.run(call);
+  REQUIRE(::unsetenv("https_proxy") == 0);
+  REQUIRE_FALSE(outcome.reply);
+  CHECK(outcome.reply.error().kind == FailureKind::connection);
+  CHECK(outcome.reply.error().http_status == 0);
+  CHECK(outcome.reply.error().message.find("model.invalid:443") != std::string::npos);
 }
 
 TEST_CASE("http model: addresses and headers that cannot be used are the caller's fault") {
@@ -267,6 +192,7 @@ TEST_CASE("http model: an idle stream times out, also before the first byte") {
   REQUIRE_FALSE(silent.reply);
   CHECK(silent.reply.error().kind == FailureKind::connection);
   CHECK(silent.reply.error().message.find("sent nothing for 80 ms") != std::string::npos);
+  call.idle_timeout_ms = 1000;  // the server has to get its piece out within it
   bench.server.on_request(
       {send(event_stream_head() + chunk(kChat.substr(0, 90))), wait_for_close()});
   const ModelOutcome cut_off = bench.run(call);
@@ -349,193 +275,6 @@ TEST_CASE("http model: a model destroyed during a call calls nobody") {
   bench.model.reset();
   bench.io.run();
   CHECK_FALSE(outcome);
-}
-
-TEST_CASE("http model: statuses become failures of their class") {
-  struct Case {
-    int status;
-    std::string body;
-    FailureKind kind;
-    std::string message;
-  };
-  const std::vector<Case> cases = {
-      {429, R"({"error":{"message":"slow down","type":"rate_limit_error"}})",
-       FailureKind::retryable_status, "slow down"},
-      {429, R"({"error":{"message":"no money","code":"insufficient_quota"}})",
-       FailureKind::permanent, "no money"},
-      {529, R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})",
-       FailureKind::retryable_status, "Overloaded"},
-      {503, "<html><head><title>503 Unavailable</title></head></html>",
-       FailureKind::retryable_status, "an HTML page titled '503 Unavailable'"},
-      {408, "", FailureKind::retryable_status, "HTTP status 408 without a message"},
-      {409, "conflict", FailureKind::retryable_status, "conflict"},
-      {401, R"({"error":{"message":"bad key"}})", FailureKind::authentication, "bad key"},
-      {403, R"({"detail":"not yours"})", FailureKind::authentication, "not yours"},
-      {422, R"({"detail":[{"loc":["body"],"msg":"field required"}]})", FailureKind::permanent,
-       "field required"},
-      {404, R"({"message":"no such model"})", FailureKind::permanent, "no such model"},
-      {400, R"({"error":"model not found"})", FailureKind::permanent, "model not found"},
-      {400, R"({"error":{"message":"too many","code":"context_length_exceeded"}})",
-       FailureKind::context_overflow, "too many"},
-      {400,
-       R"({"type":"error","error":{"type":"invalid_request_error","message":)"
-       R"("prompt is too long: 210000 tokens > 200000 maximum"}})",
-       FailureKind::context_overflow, "prompt is too long: 210000 tokens > 200000 maximum"},
-      {413, R"({"type":"error","error":{"type":"request_too_large","message":"32 MB"}})",
-       FailureKind::context_overflow, "32 MB"},
-      {400, R"([{"error":{"code":400,"message":"in an array"}}])", FailureKind::permanent,
-       "in an array"},
-  };
-  Bench bench;
-  for (const Case& one : cases) {
-    CAPTURE(one.status, one.body);
-    const engine::Failure failure =
-        bench.failed({send(response(one.status, "application/json", one.body))});
-    CHECK(failure.kind == one.kind);
-    CHECK(failure.http_status == one.status);
-    CHECK(failure.message == one.message);
-    CHECK(failure.raw == one.body);
-  }
-}
-
-TEST_CASE("http model: retry times from headers") {
-  Bench bench;
-  const auto retry = [&](const std::string& headers) {
-    return bench.failed({send(response(429, "text/plain", "slow down", headers))}).retry_after_ms;
-  };
-  CHECK(retry("") == std::nullopt);
-  CHECK(retry("Retry-After: 7\r\n") == 7000);
-  CHECK(retry("Retry-After: 1.5\r\n") == 1500);
-  CHECK(retry("Retry-After: -3\r\n") == 0);
-  CHECK(retry("Retry-After: soon\r\n") == std::nullopt);
-  CHECK(retry("retry-after-ms: 250\r\nRetry-After: 9\r\n") == 250);
-  CHECK(retry("Retry-After: Tue, 14 Nov 2000 22:13:20 GMT\r\n") == 0);
-  // The clock reads two seconds per call (start and end) and one more for the body: the eighth
-  // call ends at the 24th reading, 23 s after the start.
-  CHECK(retry("Retry-After: Tue, 14 Nov 2023 22:14:43 GMT\r\n") == 60'000);
-}
-
-TEST_CASE("http model: the vendors' retry advice overrules the status") {
-  Bench bench;
-  const auto kind = [&](int status, const std::string& advice) {
-    return bench.failed({send(response(status, "text/plain", "x", advice))}).kind;
-  };
-  CHECK(kind(429, "x-should-retry: false\r\n") == FailureKind::permanent);
-  CHECK(kind(400, "x-should-retry: true\r\n") == FailureKind::retryable_status);
-  CHECK(kind(401, "x-should-retry: true\r\n") == FailureKind::authentication);
-}
-
-TEST_CASE("http model: rate limit headers are kept, others are not") {
-  Bench bench;
-  const ModelOutcome outcome = bench.answered(
-      {send(event_stream(kChat,
-                         "X-RateLimit-Remaining-Tokens: 12\r\nSet-Cookie: a=b\r\n"
-                         "anthropic-ratelimit-requests-limit: 50\r\n"
-                         "anthropic-organization-id: org\r\nrequest-id: req_1\r\n"))});
-  const std::vector<std::pair<std::string, std::string>> expected = {
-      {"x-ratelimit-remaining-tokens", "12"},
-      {"anthropic-ratelimit-requests-limit", "50"},
-      {"request-id", "req_1"}};
-  CHECK(outcome.rate_limit_headers == expected);
-}
-
-TEST_CASE("http model: redirects are refused and named") {
-  Bench bench;
-  const engine::Failure failure = bench.failed({send(
-      response(307, "text/plain", "", "Location: https://u:p@other.example/v1?token=abc\r\n"))});
-  CHECK(failure.kind == FailureKind::permanent);
-  CHECK(failure.message.find("points to other.example:443;") != std::string::npos);
-  CHECK(failure.message.find("abc") == std::string::npos);
-  CHECK(bench.server.requests().size() == 1);
-}
-
-TEST_CASE("http model: a document instead of a stream") {
-  Bench bench;
-  SECTION("a whole chat completion is taken") {
-    const ModelOutcome outcome = bench.answered({send(response(
-        200, "application/json",
-        R"({"id":"c2","choices":[{"index":0,"message":{"role":"assistant","content":"whole"},)"
-        R"("finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}})"))});
-    CHECK(text_of(outcome) == "whole");
-    CHECK(outcome.reply->usage.output == 1u);
-  }
-  SECTION("a whole Anthropic message is taken") {
-    const ModelOutcome outcome = bench.answered(
-        {send(response(200, "application/json",
-                       R"({"type":"message","id":"m","content":[{"type":"text","text":"whole"}],)"
-                       R"("stop_reason":"end_turn","usage":{"input_tokens":3}})"))},
-        "anthropic");
-    CHECK(text_of(outcome) == "whole");
-  }
-  SECTION("an error object is an error whatever the status says") {
-    const engine::Failure failure = bench.failed(
-        {send(response(200, "application/json", R"({"error":{"message":"slow","code":429}})"))});
-    CHECK(failure.kind == FailureKind::retryable_status);
-    CHECK(failure.http_status == 429);
-    CHECK(failure.message == "slow");
-  }
-  SECTION("a page or another document is a bad response") {
-    for (const std::string body :
-         {"<html><title>Login</title></html>", "{\"hello\":1}", "", "[]"}) {
-      CAPTURE(body);
-      const engine::Failure failure = bench.failed({send(response(200, "text/html", body))});
-      CHECK(failure.kind == FailureKind::bad_response);
-      CHECK(failure.message.find("'text/html' instead of an event stream") != std::string::npos);
-    }
-  }
-  SECTION("one that is cut short is a cut") {
-    const engine::Failure failure =
-        bench.failed({send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                           "Content-Length: 500\r\n\r\n{\"id\":"),
-                      cut()});
-    CHECK(failure.kind == FailureKind::stream_cut);
-  }
-}
-
-TEST_CASE("http model: errors inside a stream end the call") {
-  Bench bench;
-  const engine::Failure overloaded =
-      bench.failed({send(event_stream_head() +
-                         chunk("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":"
-                               "\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n")),
-                    wait_for_close()},
-                   "anthropic");
-  CHECK(overloaded.kind == FailureKind::retryable_status);
-  CHECK(overloaded.message == "Overloaded");
-  CHECK(overloaded.http_status == 200);
-  const engine::Failure garbled =
-      bench.failed({send(event_stream_head() + chunk("data: {oops\n\n")), wait_for_close()});
-  CHECK(garbled.kind == FailureKind::bad_response);
-}
-
-TEST_CASE("http model: the key never comes back") {
-  Bench bench;
-  const std::string key = kKey;
-  const ModelOutcome failure = bench.answered(
-      {send(response(401, "application/json",
-                     R"({"error":{"message":"Incorrect API key provided: )" + key + R"("}})",
-                     "x-ratelimit-note: " + key + "\r\n"))});
-  REQUIRE_FALSE(failure.reply);
-  CHECK(failure.reply.error().message == "Incorrect API key provided: ***");
-  CHECK(failure.reply.error().raw.find(key) == std::string::npos);
-  CHECK(failure.rate_limit_headers[0].second == "***");
-
-  const std::string echo = "data: {\"id\":\"" + key +
-                           "\",\"choices\":[{\"delta\":{\"content\":\"is it " + key +
-                           "?\"},\"finish_reason\":\"stop\"}]}\n\n";
-  const ModelOutcome reply = bench.answered({send(event_stream(echo))});
-  CHECK(text_of(reply) == "is it ***?");
-  CHECK(bench.streamed == "is it ***?");
-  CHECK(reply.reply->response_id == "***");
-  CHECK(reply.reply->raw.find(key) == std::string::npos);
-}
-
-TEST_CASE("http model: short placeholder keys are not masked") {
-  Bench bench;
-  bench.server.on_request({send(event_stream(kChat))});
-  ModelCall call = bench.request();
-  call.key = "Hello";
-  CHECK(text_of(bench.run(call)) == "Hello");
 }
 
 TEST_CASE("http model: a 1 MiB request body and a 1 MiB event go through") {

@@ -7,6 +7,8 @@
 namespace daybook::tests {
 namespace {
 
+using namespace codecs;
+
 using engine::Message;
 using engine::ModelParams;
 using engine::openai_chat_codec;
@@ -286,6 +288,21 @@ TEST_CASE("openai chat: what became of a tool call's arguments") {
   CHECK(call("\xEF\xBB\xBF{}", "tool_calls").arguments_state == ArgumentsState::malformed);
   std::string deep(300, '[');
   CHECK(call(deep, "tool_calls").arguments_state == ArgumentsState::malformed);
+}
+
+TEST_CASE("openai chat: content as a list of parts") {
+  const Decoded out = decode(
+      openai_chat_codec(), chunk_of(R"({"content":[{"type":"text","text":"a"},{"type":"odd"}]})") +
+                               chunk_of(R"({"content":[{"type":"text","text":"b"}]})", "\"stop\""));
+  REQUIRE(out.reply);
+  CHECK(out.reply->blocks.at(0).text == "ab");
+  CHECK(out.text == "ab");
+}
+
+TEST_CASE("openai chat: names that a model invented become legal") {
+  CHECK(render(assistant({tool_call("c", "functions.read", "{}")})) ==
+        R"({"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",)"
+        R"("function":{"name":"functions_read","arguments":"{}"}}]})");
 }
 
 TEST_CASE("openai chat: reasoning in other fields") {

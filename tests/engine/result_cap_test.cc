@@ -33,5 +33,9 @@ TEST_CASE("a cut never splits a code point") {
 }
 
 TEST_CASE("bytes that are not UTF-8 become replacement characters") {
-  CHECK(cap_result("a\xff" "b", 100, "/f") == "a\xef\xbf\xbd" "b");
+  CHECK(cap_result("a\xff"
+                   "b",
+                   100, "/f") ==
+        "a\xef\xbf\xbd"
+        "b");
 }

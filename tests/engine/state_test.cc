@@ -42,13 +42,19 @@ TEST_CASE("an outcome needs an intent, an intent a decision") {
   story.start();
   story.request();
   story.respond_calls({{"run_shell"}});
-  SECTION("completed without dispatch") { CHECK_FALSE(story.complete("call-1")); }
-  SECTION("dispatched without decision") { CHECK_FALSE(story.dispatch("call-1")); }
+  SECTION("completed without dispatch") {
+    CHECK_FALSE(story.complete("call-1"));
+  }
+  SECTION("dispatched without decision") {
+    CHECK_FALSE(story.dispatch("call-1"));
+  }
   SECTION("dispatched after a denial") {
     REQUIRE(story.decide("call-1", Decision::deny));
     CHECK_FALSE(story.dispatch("call-1"));
   }
-  SECTION("a call nobody made") { CHECK_FALSE(story.decide("call-9", Decision::allow)); }
+  SECTION("a call nobody made") {
+    CHECK_FALSE(story.decide("call-9", Decision::allow));
+  }
 }
 
 TEST_CASE("a decision binds to the arguments it was made for") {
@@ -62,13 +68,34 @@ TEST_CASE("a decision binds to the arguments it was made for") {
   CHECK_FALSE(story.tell(std::move(decided)));
 }
 
+TEST_CASE("a permission can be taken back until it is used") {
+  Story story;
+  story.start();
+  story.request();
+  story.respond_calls({{"run_shell"}});
+  REQUIRE(story.decide("call-1", Decision::allow));
+  SECTION("it is given once") {
+    CHECK_FALSE(story.decide("call-1", Decision::allow));
+  }
+  SECTION("before") {
+    REQUIRE(story.decide("call-1", Decision::deny));
+    CHECK(story.state.calls.empty());
+  }
+  SECTION("not after") {
+    REQUIRE(story.dispatch("call-1"));
+    CHECK_FALSE(story.decide("call-1", Decision::deny));
+  }
+}
+
 TEST_CASE("a turn cannot end over open work") {
   Story story;
   story.start();
   story.request();
   schema::TurnEndedT ended;
   ended.turn = 1;
-  SECTION("an open request") { CHECK_FALSE(story.tell(std::move(ended))); }
+  SECTION("an open request") {
+    CHECK_FALSE(story.tell(std::move(ended)));
+  }
   SECTION("an unanswered call") {
     story.respond_calls({{"run_shell"}});
     CHECK_FALSE(story.tell(std::move(ended)));
@@ -103,7 +130,9 @@ TEST_CASE("results are gathered in the order of the calls, whatever finished fir
 TEST_CASE("the chain, the versions and the epochs must hold") {
   Story story = dispatched_call();
   const auto last = story.events.back();
-  SECTION("the same event twice") { CHECK_FALSE(story.take_bytes(last)); }
+  SECTION("the same event twice") {
+    CHECK_FALSE(story.take_bytes(last));
+  }
   SECTION("an event that names another predecessor") {
     journal::SessionWriter writer(*SessionId::parse("story"),
                                   {story.state.version, story.state.epoch, Digest{1, 2}},
@@ -129,7 +158,9 @@ TEST_CASE("only an unknown outcome can be reconciled") {
   schema::ToolReconciledT reconciled;
   reconciled.call_id = "call-1";
   reconciled.outcome = schema::Reconciliation::retry;
-  SECTION("not while it may still run") { CHECK_FALSE(story.tell(std::move(reconciled))); }
+  SECTION("not while it may still run") {
+    CHECK_FALSE(story.tell(std::move(reconciled)));
+  }
   SECTION("retry opens a second attempt, no more") {
     schema::ToolOutcomeUnknownT unknown;
     unknown.call_id = "call-1";

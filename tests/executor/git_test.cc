@@ -87,8 +87,7 @@ TEST_CASE("git_log lists commits", "[git]") {
   CHECK(log.at("commits")[0].at("subject") == "Second \"commit\"");
   CHECK(log.at("commits")[0].at("author") == "A");
   CHECK(log.at("commits")[1].at("hash").get<std::string>().size() == 40);
-  CHECK(log.at("commits")[1].at("hash").get<std::string>() + "\n" ==
-        repo.git("rev-parse HEAD~1"));
+  CHECK(log.at("commits")[1].at("hash").get<std::string>() + "\n" == repo.git("rev-parse HEAD~1"));
   CHECK(repo.json("git_log", R"({"max_count":1})").at("count") == 1);
   CHECK(repo.json("git_log", R"({"path":"a.txt"})").at("count") == 1);
   CHECK(repo.json("git_log", R"({"max_count":100000})").at("count") == 2);
@@ -158,18 +157,24 @@ TEST_CASE("nothing that a repository names is run", "[git]") {
            Case{"textconv", "config diff.evil.textconv " + q, "*.txt diff=evil", "diff"},
            Case{"diff driver", "config diff.evil.command " + q, "*.txt diff=evil", "diff"},
            Case{"clean filter", "config filter.evil.clean " + q, "*.txt filter=evil", "diff"},
-           Case{"odd name", "config filter.e.v=i\\ l.clean " + q, "*.txt filter=e.v=i\\ l",
-                ""},
-           Case{"process filter", "config filter.evil.process " + q + "; git config "
-                "filter.evil.required true", "*.txt filter=evil", "diff"},
-           Case{"included", "config include.path evil.inc; git config -f .git/evil.inc "
-                "filter.evil.clean " + q, "*.txt filter=evil", "diff"},
-           Case{"pager", "config core.pager " + q + "; git config pager.status true", "",
-                "-p status"},
-           Case{"hook", "config core.hooksPath .git/evil; mkdir -p .git/evil; cp " + q +
-                " .git/evil/post-index-change", "", "add -A"},
-           Case{"alias", "config alias.status '!" + hostile + "'; git config alias.st '!" +
-                hostile + "'", "", "st"},
+           Case{"odd name", "config filter.e.v=i\\ l.clean " + q, "*.txt filter=e.v=i\\ l", ""},
+           Case{"process filter",
+                "config filter.evil.process " + q +
+                    "; git config "
+                    "filter.evil.required true",
+                "*.txt filter=evil", "diff"},
+           Case{"included",
+                "config include.path evil.inc; git config -f .git/evil.inc "
+                "filter.evil.clean " +
+                    q,
+                "*.txt filter=evil", "diff"},
+           Case{"hook",
+                "config core.hooksPath .git/evil; mkdir -p .git/evil; cp " + q +
+                    " .git/evil/post-index-change",
+                "", "add -A"},
+           Case{"alias",
+                "config alias.status '!" + hostile + "'; git config alias.st '!" + hostile + "'",
+                "", "st"},
        }) {
     CAPTURE(c.name);
     std::filesystem::copy(repo.dir.str(".git"), repo.outside.str("saved"),
@@ -194,9 +199,10 @@ TEST_CASE("a signature check of the repository is not run", "[git]") {
   Repository repo;
   repo.git("config gpg.program '" + repo.marker_program() + "'; git config log.showSignature true");
   // A commit object that carries a signature.
-  repo.git("cat-file commit HEAD | sed '/^committer/a gpgsig -----BEGIN PGP SIGNATURE-----\\n x\\n "
-           "-----END PGP SIGNATURE-----' | git hash-object -t commit -w --stdin >id; git update-ref "
-           "HEAD $(cat id)");
+  repo.git(
+      "cat-file commit HEAD | sed '/^committer/a gpgsig -----BEGIN PGP SIGNATURE-----\\n x\\n "
+      "-----END PGP SIGNATURE-----' | git hash-object -t commit -w --stdin >id; git update-ref "
+      "HEAD $(cat id)");
   repo.git("log");
   CHECK(repo.fired());
   std::filesystem::remove(repo.marker());
@@ -206,10 +212,14 @@ TEST_CASE("a signature check of the repository is not run", "[git]") {
 
 TEST_CASE("a partial clone fetches nothing", "[git]") {
   Repository repo;
-  repo.git("config core.repositoryFormatVersion 1; git config extensions.partialClone origin; git "
-           "config remote.origin.url . ; git config remote.origin.promisor true; git config "
-           "remote.origin.uploadpack '" + repo.marker_program() + "'; rm -f .git/objects/$(git "
-           "rev-parse HEAD:a.txt | sed 's,^..,&/,')");
+  write_file(repo.marker_program(), "#!/bin/sh\ntouch '" + repo.marker() + "'\n");
+  repo.git(
+      "config core.repositoryFormatVersion 1; git config extensions.partialClone origin; git "
+      "config remote.origin.url . ; git config remote.origin.promisor true; git config "
+      "remote.origin.uploadpack '" +
+      repo.marker_program() +
+      "'; rm -f .git/objects/$(git "
+      "rev-parse HEAD:a.txt | sed 's,^..,&/,')");
   write_file(repo.dir.str("a.txt"), "two\n");
   repo.git("diff");
   CHECK(repo.fired());
@@ -222,10 +232,11 @@ TEST_CASE("a partial clone fetches nothing", "[git]") {
 
 TEST_CASE("a submodule's settings are not obeyed", "[git]") {
   Repository repo;
-  repo.git("init -q -b main sub && cd sub && git config user.email a@example.org && git config "
-           "user.name A && git commit -q --allow-empty -m s && cd .. && git add sub 2>/dev/null && "
-           "git commit -q -m 'Add sub'; git -C sub config core.fsmonitor '" +
-           repo.marker_program() + "'; git config diff.submodule diff");
+  repo.git(
+      "init -q -b main sub && cd sub && git config user.email a@example.org && git config "
+      "user.name A && git commit -q --allow-empty -m s && cd .. && git add sub 2>/dev/null && "
+      "git commit -q -m 'Add sub'; git -C sub config core.fsmonitor '" +
+      repo.marker_program() + "'; git config diff.submodule diff");
   repo.git("status");
   CHECK(repo.fired());
   std::filesystem::remove(repo.marker());

@@ -44,10 +44,9 @@ TEST_CASE("grep finds lines, sorted by path", "[grep]") {
   f.put("a/c.txt", "needle 2\r\n");
   f.put("a/b.txt", "none\n");
   const Json found = f.json(R"({"pattern":"needle \\d"})");
-  CHECK(dump_json(found) ==
-        R"({"engine":"ripgrep","count":2,"matches":[)"
-        R"({"file":"a/c.txt","line":1,"text":"needle 2"},)"
-        R"({"file":"b.txt","line":2,"text":"needle 1"}]})");
+  CHECK(dump_json(found) == R"({"engine":"ripgrep","count":2,"matches":[)"
+                            R"({"file":"a/c.txt","line":1,"text":"needle 2"},)"
+                            R"({"file":"b.txt","line":2,"text":"needle 1"}]})");
   CHECK(f.json(R"({"pattern":"absent"})").at("count") == 0);
   CHECK(f.json(R"({"pattern":"needle","path":"a"})").at("matches")[0].at("file") == "a/c.txt");
   CHECK(f.json(R"({"pattern":"needle","path":"b.txt"})").at("matches")[0].at("file") == "b.txt");

@@ -120,8 +120,10 @@ TEST_CASE("a background task runs, is read piece by piece, and ends", "[shell_to
 TEST_CASE("reading a task's output again under one call id gives the same", "[shell_tools]") {
   Tooling t;
   t.shell("echo once", {{"run_in_background", true}});
-  REQUIRE(eventually([&] { return t.output("task-1", "probe").at("status") == "exited" ||
-                                  t.output("task-1").at("status") == "exited"; }));
+  REQUIRE(eventually([&] {
+    return t.output("task-1", "probe").at("status") == "exited" ||
+           t.output("task-1").at("status") == "exited";
+  }));
   t.shell("echo twice", {{"run_in_background", true}});
   Json first;
   int tries = 0;

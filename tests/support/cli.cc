@@ -1,5 +1,6 @@
 #include "tests/support/cli.h"
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "journal/session_writer.h"
@@ -196,6 +197,20 @@ CliRun Cli::run(const std::vector<std::string>& arguments) {
   };
   const int code = tools::run_cli(arguments, context);
   return {code, out.str(), err.str()};
+}
+
+Cli with_demo() {
+  Cli cli;
+  MemoryJournal journal(cli.store);
+  write_demo(journal);
+  return cli;
+}
+
+std::vector<Json> json_lines(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(parse_json(line).value());
+  return lines;
 }
 
 }  // namespace daybook::tests

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "schema/json.h"
 #include "tests/support/memory_journal.h"
 #include "tools/command.h"
 
@@ -35,5 +36,11 @@ void write_demo(journal::Journal& journal, const std::string& name = "demo");
 
 /// What `write_demo` gives as the command's result.
 std::string demo_result();
+
+/// A command line on a journal that holds "demo".
+Cli with_demo();
+
+/// Each line of `text`, which must be JSON.
+std::vector<Json> json_lines(const std::string& text);
 
 }  // namespace daybook::tests

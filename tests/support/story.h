@@ -43,8 +43,7 @@ class Story {
                         schema::Effect effect = schema::Effect::uncheckable);
   Result<void> complete(const std::string& call_id, const std::string& result = "done");
 
-  engine::Step next(const engine::Signals& signals = {},
-                    const engine::Limits& limits = {}) const;
+  engine::Step next(const engine::Signals& signals = {}, const engine::Limits& limits = {}) const;
 
   engine::SessionState state = engine::empty_state();
   engine::ToolTable tools;
