@@ -23,8 +23,10 @@ class Progress : public engine::Observer {
     } else if (const auto* responded = event.payload_as_ModelResponded()) {
       on_response(*responded);
     } else if (const auto* failed = event.payload_as_ModelFailed()) {
-      line(fmt::format("model: {}{}", text_of(failed->message()),
-                       failed->retry_at() != 0 ? "; will try again" : ""));
+      // A failure that ends the turn is told once, with what can be done about it.
+      if (failed->retry_at() != 0) {
+        line(fmt::format("model: {}; will try again", text_of(failed->message())));
+      }
     } else if (event.payload_as_ModelAbandoned() != nullptr) {
       line("model: an earlier call was cut off by a crash; asking again");
     } else if (const auto* decided = event.payload_as_ToolDecided()) {

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "executor/supervisor_tree.h"
 #include "tests/support/commands.h"
@@ -17,8 +17,10 @@ int count_marked(const std::string& marker) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream in(entry.path() / "cmdline", std::ios::binary);
-    const std::string line{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    // A process that ends meanwhile makes the read fail; unlike an iterator, this does not throw.
+    std::ostringstream bytes;
+    bytes << std::ifstream(entry.path() / "cmdline", std::ios::binary).rdbuf();
+    const std::string line = bytes.str();
     const char state = executor::tree::state_of(static_cast<pid_t>(std::stoi(name)));
     const bool lives = state != 0 && state != 'Z' && state != 'X';
     if (lives && line.find('\0' + marker + '\0') != std::string::npos) ++count;

@@ -1,0 +1,85 @@
+#include "tools/program.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+
+#include "tools/fd_stream.h"
+
+namespace daybook::tools {
+namespace {
+
+engine::Environment read_environment(char** variables) {
+  engine::Environment environment;
+  for (; *variables != nullptr; ++variables) {
+    const std::string_view entry(*variables);
+    const auto equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return environment;
+}
+
+std::size_t terminal_columns(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+/// "pid 4711 on host (daybook run)".
+std::string owner_text(std::string_view command) {
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  return fmt::format("pid {} on {} (daybook {})", getpid(), host, command);
+}
+
+/// Diagnostics go to stderr, so that stdout holds data alone.
+void set_up_log(const engine::Environment& environment) {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("daybook"));
+  spdlog::register_logger(spdlog::default_logger()->clone("rocksdb"));
+  const auto level = environment.find("DAYBOOK_LOG");
+  spdlog::set_level(level == environment.end() ? spdlog::level::err
+                                               : spdlog::level::from_str(level->second));
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, char** variables, const DiskJournal& open) {
+  // A closed pipe must not end a turn between an effect and its record: writes fail instead.
+  signal(SIGPIPE, SIG_IGN);
+  FdBuffer out_buffer(STDOUT_FILENO);
+  std::ostream out(&out_buffer);
+  std::error_code ignored;
+  const std::string owner = owner_text(argc > 1 ? argv[1] : "");
+  const auto open_journal = [&](const std::string& folder, journal::OpenMode mode) {
+    return open({folder, mode, owner, {}, {}});
+  };
+  Context context{std::cin,
+                  out,
+                  std::cerr,
+                  read_environment(variables),
+                  std::filesystem::current_path(ignored).string(),
+                  isatty(STDIN_FILENO) == 1,
+                  isatty(STDOUT_FILENO) == 1,
+                  terminal_columns(STDOUT_FILENO),
+                  {},
+                  open_journal,
+                  owner};
+  set_up_log(context.environment);
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  const int code = run_cli(arguments, context);
+  out.flush();
+  // Whoever closed the pipe has read enough; any other failure lost output.
+  if (out_buffer.error() == 0 || out_buffer.error() == EPIPE) return code;
+  std::cerr << "daybook: cannot write the output: " << std::strerror(out_buffer.error()) << '\n';
+  return code == 0 ? kExitError : code;
+}
+
+}  // namespace daybook::tools
