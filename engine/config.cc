@@ -175,6 +175,7 @@ Result<void> settle_journal(Config& config, const Environment& environment) {
 template <class Map>
 std::vector<std::string> names_of(const Map& map) {
   std::vector<std::string> names;
+  names.reserve(map.size());
   for (const auto& entry : map) names.push_back(entry.first);
   return names;
 }

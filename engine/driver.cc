@@ -82,21 +82,23 @@ asio::awaitable<Result<TurnReport>> Driver::Impl::loop() {
 }
 
 Driver::Impl::Report Driver::Impl::perform(Step step) {
-  return std::visit(
-      Overloaded{
-          [](step::Idle) -> Report { co_return TurnReport{}; },
-          [this](step::AbandonModel) { return abandon_model(); },
-          [this](step::RequestModel s) { return request_model(s); },
-          [this](step::RefuseCall s) { return refuse_call(std::move(s)); },
-          [this](step::AskApproval s) { return ask_approval(std::move(s)); },
-          [this](step::RunCalls s) { return run_calls(std::move(s)); },
-          [this](step::SettleCall s) { return settle_call(std::move(s)); },
-          [](step::AwaitReconcile s) -> Report {
-            co_return TurnReport{Kind::needs_reconcile, "", false, "", std::move(s.call_ids)};
-          },
-          [this](step::EndTurn s) { return end_turn(std::move(s)); },
-      },
-      std::move(step));
+  return std::visit(Overloaded{
+                        [](step::Idle) -> Report { co_return TurnReport{}; },
+                        [this](step::AbandonModel) { return abandon_model(); },
+                        [this](step::RequestModel s) { return request_model(s); },
+                        [this](step::RefuseCall s) { return refuse_call(std::move(s)); },
+                        [this](step::AskApproval s) { return ask_approval(std::move(s)); },
+                        [this](step::RunCalls s) { return run_calls(std::move(s)); },
+                        [this](step::SettleCall s) { return settle_call(std::move(s)); },
+                        [](step::AwaitReconcile s) -> Report {
+                          TurnReport report;
+                          report.kind = Kind::needs_reconcile;
+                          report.calls = s.call_ids;
+                          co_return report;
+                        },
+                        [this](step::EndTurn s) { return end_turn(std::move(s)); },
+                    },
+                    std::move(step));
 }
 
 void Driver::Impl::stop(std::string reason) {

@@ -135,7 +135,13 @@ Step after_reply(const SessionState& state) {
 }
 
 std::string failure_text(const schema::TurnStateT& turn) {
-  if (turn.failure != schema::FailureKind::context_overflow) return turn.failure_message;
+  const std::string who = fmt::format("{}:{}", turn.provider, turn.model);
+  if (turn.failure == schema::FailureKind::authentication) {
+    return fmt::format("{} refused the key: {}", who, turn.failure_message);
+  }
+  if (turn.failure != schema::FailureKind::context_overflow) {
+    return fmt::format("{}: {}", who, turn.failure_message);
+  }
   return fmt::format(
       "the session no longer fits the model's context window (the provider said: {}); start a new "
       "session, or resume with a model whose window is larger",

@@ -173,7 +173,7 @@ Error error_of(const rocksdb::Status& status, const std::string& what) {
     advice = "free some space and try again";
   } else if (status.IsCorruption()) {
     code = ErrorCode::corrupt;
-    advice = "run `daybook verify`, and restore a backup if needed";
+    advice = "restore a backup";
   } else if (text.find("Permission denied") != std::string::npos ||
              text.find("Read-only file system") != std::string::npos) {
     code = ErrorCode::permission;

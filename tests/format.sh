@@ -25,4 +25,4 @@ else
   mapfile -t sources < <(git diff --name-only --diff-filter=d "$base" -- '*.cc' ':!tests')
 fi
 [ "${#sources[@]}" -eq 0 ] || printf '%s\0' "${sources[@]}" |
-  xargs -0 -P "$(nproc)" -n 1 clang-tidy --quiet -p build/release
+  xargs -0 -P "$(nproc)" -n 1 clang-tidy --quiet -p build/release --extra-arg=-Wno-unknown-warning-option

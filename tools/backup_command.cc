@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <ostream>
 
@@ -17,6 +19,10 @@ Result<int> run(Context& context, const Arguments& arguments) {
   const std::filesystem::path given(*arguments.text("FOLDER"));
   const std::string folder =
       given.is_absolute() ? given.string() : (context.current_folder / given).string();
+  if (is_inside(folder, *from)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("'{}' lies in the journal itself; give a folder outside it", folder));
+  }
   DAYBOOK_TRY((*journal)->backup(folder));
   if (arguments.flag("--json")) {
     context.out << JsonWriter().begin_object().member("folder", folder).end_object().text() << '\n';

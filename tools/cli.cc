@@ -46,8 +46,7 @@ void add_option(Bound& bound, const Option& option) {
   // Without this a repeatable option would swallow the positionals behind it.
   added->type_name(option.value_name)->expected(1)->allow_extra_args(false);
   if (option.kind == ValueKind::list) {
-    added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_size(1)->expected(1, 1000);
-    added->allow_extra_args(false);
+    added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   } else {
     added->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   }
@@ -99,7 +98,22 @@ int usage_error(Context& context, const std::string& what) {
   return kExitUsage;
 }
 
+/// An unset shell variable must not turn an option into nothing. Prompts and notes may be empty:
+/// the first has its own error, the second is allowed.
+std::string empty_option(const Bound& bound) {
+  for (const auto& [name, values] : bound.values) {
+    if (!name.starts_with("--") || name == "--prompt" || name == "--note") continue;
+    if (std::ranges::find(values, "") != values.end()) return name;
+  }
+  return {};
+}
+
 int run_bound(Context& context, Bound& bound) {
+  if (const std::string name = empty_option(bound); !name.empty()) {
+    return usage_error(context, fmt::format("the value of {} is empty; leave the option out or "
+                                            "give it a value",
+                                            name));
+  }
   for (const auto& [name, given] : bound.flags) {
     if (given) bound.values[name].emplace_back("true");
   }

@@ -71,7 +71,7 @@ struct Context {
   std::size_t columns = 0;  // of the terminal; 0: tables are as wide as they need
   std::stop_token stop;     // ends what would go on for ever
   JournalOpener open_journal;
-  std::string owner = {};   // this process, as the journal's lock and its events name it
+  std::string owner = {};  // this process, as the journal's lock and its events name it
 
   bool colour() const;
 };

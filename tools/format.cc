@@ -115,6 +115,12 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
+/// Marks that make a terminal show text in another order than it has.
+bool reorders(std::uint32_t point) {
+  return (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
+         point == 0x200e || point == 0x200f || point == 0x061c;
+}
+
 std::string printable(std::string_view bytes) {
   const std::string text = repair_utf8(bytes);
   std::string out;
@@ -124,6 +130,8 @@ std::string printable(std::string_view bytes) {
     const bool control = point.value < 0x20 || (point.value >= 0x7f && point.value < 0xa0);
     if (control && point.value != '\n' && point.value != '\t') {
       out += fmt::format("\\x{:02x}", static_cast<unsigned>(point.value));
+    } else if (reorders(point.value)) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(point.value));
     } else {
       out.append(text, i, point.length);
     }

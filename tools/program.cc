@@ -1,5 +1,6 @@
 #include "tools/program.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -49,17 +50,26 @@ void set_up_log(const engine::Environment& environment) {
                                                : spdlog::level::from_str(level->second));
 }
 
+/// A closed standard descriptor would be taken by the journal's own files, and what is printed
+/// would land in them. Output opened for reading only fails when written to, as it should.
+void keep_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) == -1) DAYBOOK_CHECK(open("/dev/null", O_RDONLY) == fd);
+  }
+}
+
 }  // namespace
 
-int run_program(int argc, char** argv, char** variables, const DiskJournal& open) {
+int run_program(int argc, char** argv, char** variables, const DiskJournal& disk) {
   // A closed pipe must not end a turn between an effect and its record: writes fail instead.
   signal(SIGPIPE, SIG_IGN);
+  keep_standard_descriptors();
   FdBuffer out_buffer(STDOUT_FILENO);
   std::ostream out(&out_buffer);
   std::error_code ignored;
   const std::string owner = owner_text(argc > 1 ? argv[1] : "");
   const auto open_journal = [&](const std::string& folder, journal::OpenMode mode) {
-    return open({folder, mode, owner, {}, {}});
+    return disk({folder, mode, owner, {}, {}});
   };
   Context context{std::cin,
                   out,

@@ -42,6 +42,14 @@ Result<std::string> journal_folder(const Context& context, const Arguments& argu
   return path.is_absolute() ? folder : (context.current_folder / path).string();
 }
 
+bool is_inside(const std::string& path, const std::string& folder) {
+  std::error_code ignored;
+  const auto inner = std::filesystem::weakly_canonical(path, ignored);
+  const auto outer = std::filesystem::weakly_canonical(folder, ignored);
+  const auto relative = inner.lexically_relative(outer);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
 Result<std::unique_ptr<journal::Journal>> open_for_reading(Context& context,
                                                            const Arguments& arguments) {
   const auto folder = journal_folder(context, arguments);

@@ -1,6 +1,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <sstream>
 
 #include "engine/load.h"
+#include "engine/script_model.h"
 #include "schema/utf8.h"
 #include "tools/json_writer.h"
 #include "tools/read_journal.h"
@@ -76,17 +78,13 @@ Result<std::vector<executor::Root>> writable_roots(const Context& context,
   return roots;
 }
 
-/// A folder that holds the journal or lies in it would let tools write what they must not.
+/// A folder in the journal would let tools write what they must not. Asked before there is one.
 Result<void> keep_apart(const std::vector<executor::Root>& roots, const std::string& journal) {
-  std::error_code ignored;
-  const auto store = std::filesystem::weakly_canonical(journal, ignored);
   for (const auto& root : roots) {
-    const auto relative = std::filesystem::path(root.path).lexically_relative(store);
-    if (root.writable && !relative.empty() && *relative.begin() != "..") {
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("the folder '{}' lies in the journal '{}'; choose another one",
-                              root.path, journal));
-    }
+    if (!root.writable || !is_inside(root.path, journal)) continue;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the folder '{}' lies in the journal '{}'; choose another one",
+                            root.path, journal));
   }
   return {};
 }
@@ -168,6 +166,11 @@ Result<void> set_policy(const Context& context, const Arguments& arguments, Sess
   auto all = writable_roots(context, arguments, std::move(roots));
   if (!all) return fail(std::move(all.error()));
   DAYBOOK_TRY(keep_apart(*all, run.journal_folder));
+  // A journal below a writable folder is a root of its own, which file tools may not change.
+  const bool within = std::any_of(all->begin(), all->end(), [&](const auto& root) {
+    return is_inside(run.journal_folder, root.path);
+  });
+  if (within) all->push_back({std::filesystem::canonical(run.journal_folder).string(), false});
   all->push_back({spill, false});
   run.turn.policy.roots = std::move(*all);
   const bool keep = recorded.generation > 0 && !arguments.text("--approval-mode");
@@ -194,6 +197,18 @@ Result<int> run(Context& context, const Arguments& arguments) {
   auto session = arguments.text("--session") ? SessionId::parse(*arguments.text("--session"))
                                              : new_session_name();
   if (!session) return fail(std::move(session.error()));
+
+  if (model->provider.kind == "script") {
+    // Recorded, and played again from wherever the session is resumed.
+    model->model = std::filesystem::weakly_canonical(std::filesystem::path(context.current_folder) /
+                                                     model->model);
+    if (auto readable = engine::load_scenario(model->model); !readable) {
+      return fail(std::move(readable.error()));
+    }
+  }
+  auto wanted = writable_roots(context, arguments, {{*workspace, true}});
+  if (!wanted) return fail(std::move(wanted.error()));
+  DAYBOOK_TRY(keep_apart(*wanted, *folder));
 
   auto journal = context.open_journal(*folder, journal::OpenMode::create);
   if (!journal) return fail(std::move(journal.error()));
@@ -224,7 +239,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
     run.agent = *recorded;
   }
   DAYBOOK_TRY(set_policy(context, arguments, run, *workspace));
-  if (!run.json) context.err << "session " << run.turn.session.str() << '\n';
+  run.announce = !run.json;
   return run_session(context, **journal, std::move(run));
 }
 

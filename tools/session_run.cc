@@ -22,6 +22,7 @@
 #include "engine/script_model.h"
 #include "executor/all_tools.h"
 #include "executor/direct.h"
+#include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/progress.h"
 #include "tools/terminal_approver.h"
@@ -124,10 +125,8 @@ std::string advice(const std::string& session, const engine::TurnReport& report)
       return text + fmt::format("\nthen go on with: daybook resume {}", session);
     }
     case Kind::needs_approval:
-      return fmt::format(
-          "{} waits for approval and there is no terminal to ask on; run on a terminal: daybook "
-          "resume {}",
-          report.calls.at(0), session);
+      return fmt::format("{} waits for approval; answer it on a terminal with: daybook resume {}",
+                         report.calls.at(0), session);
     case Kind::nothing_to_do:
       return fmt::format("session {} has nothing to go on with", session);
     case Kind::completed:
@@ -152,7 +151,11 @@ void tell(Context& context, const std::string& session, const engine::TurnReport
     context.out << writer.end_object().text() << '\n' << std::flush;
     return;
   }
-  if (report.kind == Kind::completed) context.out << report.answer << '\n' << std::flush;
+  if (report.kind == Kind::completed) {
+    // What a model says must not drive a terminal; a file or pipe gets the bytes.
+    context.out << (context.out_is_terminal ? printable(report.answer) : report.answer) << '\n'
+                << std::flush;
+  }
   const std::string text = advice(session, report);
   if (!text.empty()) context.err << "daybook: " << text << '\n';
 }
@@ -228,6 +231,7 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   if (!model) return fail(std::move(model.error()));
 
   engine::TurnRequest& turn = run.turn;
+  const std::string name = turn.session.str();
   turn.model = choice_of(run.model);
   turn.agent = {run.agent->name, run.agent->instructions, run.agent->tools};
   turn.spill_folder = std::filesystem::path(run.journal_folder) / "spill";
@@ -248,7 +252,7 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
        [&pool](std::function<void()> work) { asio::post(pool, std::move(work)); }},
       std::move(turn));
 
-  asio::signal_set signals(io, SIGINT, SIGTERM);
+  asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
   watch_signals(signals, driver, 0);
   asio::steady_timer deadline(io);
   if (run.timeout_ms > 0) {
@@ -259,6 +263,7 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   }
   const auto guard = asio::make_work_guard(io);
   std::optional<Result<engine::TurnReport>> report;
+  if (run.announce) context.err << "session " << name << '\n';
   driver.start([&](Result<engine::TurnReport> done) {
     report = std::move(done);
     io.stop();

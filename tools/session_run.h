@@ -15,6 +15,7 @@ struct SessionRun {
   const engine::AgentProfile* agent = nullptr;
   std::uint32_t timeout_ms = 0;  // 0: none
   bool json = false;
+  bool announce = false;  // say the session's name once the turn starts
 };
 
 /// Runs until the turn ends or cannot go on, and returns the exit code. The first SIGINT or

@@ -9,6 +9,7 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 
+#include "schema/utf8.h"
 #include "tools/format.h"
 
 namespace daybook::tools {
@@ -17,7 +18,18 @@ namespace {
 namespace asio = boost::asio;
 using engine::Answer;
 
-constexpr std::size_t kArgumentsShown = 2000;
+/// Longer arguments show both ends: nobody should approve what they were not told is there.
+constexpr std::size_t kHeadShown = 12'000;
+constexpr std::size_t kTailShown = 4'000;
+
+std::string shown(const std::string& arguments) {
+  if (arguments.size() <= kHeadShown + kTailShown) return printable(arguments);
+  const std::size_t head = utf8_floor(arguments, kHeadShown);
+  const std::size_t tail = utf8_ceil(arguments, arguments.size() - kTailShown);
+  return fmt::format("{}\n  [... {} BYTES ARE NOT SHOWN HERE ...]\n  {}",
+                     printable(arguments.substr(0, head)), tail - head,
+                     printable(arguments.substr(tail)));
+}
 
 class TerminalApprover : public engine::Approver {
  public:
@@ -30,11 +42,8 @@ class TerminalApprover : public engine::Approver {
   void ask(const engine::Question& question, std::function<void(Answer)> done) override {
     if (!terminal_.is_open()) return done({Answer::Kind::unavailable, "", ""});
     done_ = std::move(done);
-    std::string arguments = printable(question.arguments);
-    if (arguments.size() > kArgumentsShown) {
-      arguments = fit(arguments, kArgumentsShown);
-    }
-    say(fmt::format("\n{} wants to run {}\n  {}\n", question.call_id, question.tool, arguments));
+    say(fmt::format("\n{} wants to run {}\n  {}\n", question.call_id, question.tool,
+                    shown(question.arguments)));
     prompt();
   }
 
@@ -61,7 +70,10 @@ class TerminalApprover : public engine::Approver {
     if (error == asio::error::operation_aborted) {
       return finish({Answer::Kind::cancelled, actor_, ""});
     }
-    if (error) return finish({Answer::Kind::unavailable, "", ""});
+    if (error) {
+      say("\n");  // Ctrl-D leaves the cursor behind the question
+      return finish({Answer::Kind::unavailable, "", ""});
+    }
     auto answer = parse_answer(std::string_view(line_).substr(0, size));
     line_.erase(0, size);
     if (!answer) return prompt();

@@ -201,7 +201,7 @@ TEST_CASE("retries wait as long as the provider asks, and back off otherwise") {
         "go");
     REQUIRE(report);
     CHECK(report->kind == Kind::failed);
-    CHECK(report->message == "refused");
+    CHECK(report->message == "script:m: refused");
     CHECK(stage.observer.count("ModelRequested") == 6);
   }
   SECTION("never for a permanent failure") {

@@ -74,7 +74,7 @@ TEST_CASE("retryable failures are tried again at their time, until the limit") {
   limits.max_attempts = 1;
   const auto end = as<step::EndTurn>(story.next({}, limits));
   CHECK(end.outcome == TurnOutcome::failed);
-  CHECK(end.message == "the provider's words");
+  CHECK(end.message == "script:m: the provider's words");
 }
 
 TEST_CASE("permanent failures end the turn at once") {

@@ -1,0 +1,104 @@
+// `daybook run` as a process, for what a careless or hostile caller does.
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/support/temp_dir.h"
+
+namespace daybook::tests {
+namespace {
+
+struct Place {
+  TempDir dir;
+
+  Place() {
+    std::filesystem::create_directories(dir.path() / "work");
+    std::filesystem::create_directories(dir.path() / "more");
+    scenario("answer.toml", "[[response]]\ntext = \"hello\"\n");
+  }
+  void scenario(const std::string& name, const std::string& toml) const {
+    write_file(dir.path() / name, toml);
+  }
+  int operator()(const std::string& command) const {
+    const std::string script = "unset DAYBOOK_CONFIG; daybook=" DAYBOOK_BINARY_DIR
+                               "/daybook; export DAYBOOK_HOME=" +
+                               dir.str("journal") + "; cd " + dir.str("work") + "; " + command;
+    const int status = std::system(("bash -c '" + script + "'").c_str());
+    REQUIRE(WIFEXITED(status));
+    return WEXITSTATUS(status);
+  }
+  std::string file(const std::string& name) const { return read_file(dir.path() / name); }
+};
+
+TEST_CASE("what is printed to a closed descriptor never lands in the journal") {
+  const Place place;
+  CHECK(place("$daybook run --session s --model script:../answer.toml go >&- 2> ../err") == 1);
+  CHECK(place.file("err").find("cannot write the output") != std::string::npos);
+  CHECK(place.file("journal/lock").find("hello") == std::string::npos);
+  CHECK(place("$daybook run --session t --model script:../answer.toml go <&- >&- 2>&-") == 1);
+  CHECK(place("$daybook verify > ../out") == 0);
+}
+
+TEST_CASE("--add-dir takes one folder and leaves the prompt alone") {
+  const Place place;
+  CHECK(place("$daybook run --session s --model script:../answer.toml --add-dir ../more "
+              "--add-dir /usr \"do it\" > ../out 2> ../err") == 0);
+  CHECK(place.file("out") == "hello\n");
+  CHECK(place("$daybook show s > ../out") == 0);
+  CHECK(place.file("out").find("do it") != std::string::npos);
+  CHECK(place.file("out").find(place.dir.str("more")) != std::string::npos);
+}
+
+TEST_CASE("an empty option value is an error, not a missing option") {
+  const Place place;
+  CHECK(place("$daybook run --request-id \"\" --model script:../answer.toml go 2> ../err") == 2);
+  CHECK(place.file("err").find("--request-id is empty") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(place.dir.path() / "journal"));
+}
+
+TEST_CASE("file tools cannot change a journal that lies below the workspace") {
+  const Place place;
+  const std::string journal = place.dir.str("work/j");
+  place.scenario("attack.toml",
+                 "[[response]]\n[[response.call]]\ntool = \"write_file\"\n"
+                 "arguments = { path = \"j/db/CURRENT\", content = \"x\" }\n"
+                 "[[response]]\ntext = \"done\"\n");
+  const std::string run = "$daybook run --journal " + journal +
+                          " --session s --approval-mode bypass-approvals --model ";
+  CHECK(place(run + "script:../attack.toml go > ../out 2> ../err") == 0);
+  CHECK(place("$daybook verify --journal " + journal + " > ../out") == 0);
+  CHECK(place("$daybook audit s --journal " + journal + " > ../out") == 0);
+  CHECK(place.file("out").find("read-only") != std::string::npos);
+}
+
+TEST_CASE("a refused run leaves nothing behind") {
+  const Place place;
+  CHECK(place("$daybook run --journal . --model script:../answer.toml go 2> ../err") == 2);
+  CHECK(std::filesystem::is_empty(place.dir.path() / "work"));
+  CHECK(place("$daybook run --model script:../none.toml go 2> ../err") == 3);
+  CHECK(place.file("err").find("session ") == std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(place.dir.path() / "journal"));
+}
+
+TEST_CASE("a scenario is found again from any folder") {
+  const Place place;
+  place.scenario("limit.toml",
+                 "[[response]]\n[[response.call]]\ntool = \"current_time\"\n"
+                 "[[response]]\ntext = \"later\"\n");
+  CHECK(place("$daybook run --session s --max-iterations 1 --model script:../limit.toml go "
+              "> ../out 2> ../err") == 9);
+  CHECK(place("cd / && $daybook resume s > " + place.dir.str("out") + " 2> /dev/null") == 0);
+  CHECK(place.file("out") == "later\n");
+}
+
+TEST_CASE("a backup into the journal itself is refused") {
+  const Place place;
+  CHECK(place("$daybook run --session s --model script:../answer.toml go > ../out 2> ../err") == 0);
+  CHECK(place("$daybook backup ../journal/copy 2> ../err") == 2);
+  CHECK_FALSE(std::filesystem::exists(place.dir.path() / "journal" / "copy"));
+}
+
+}  // namespace
+}  // namespace daybook::tests
