@@ -69,7 +69,7 @@ TEST_CASE("file tools cannot change a journal that lies below the workspace") {
                           " --session s --approval-mode bypass-approvals --model ";
   CHECK(place(run + "script:../attack.toml go > ../out 2> ../err") == 0);
   CHECK(place("$daybook verify --journal " + journal + " > ../out") == 0);
-  CHECK(place("$daybook audit s --journal " + journal + " > ../out") == 0);
+  CHECK(place("$daybook show s --journal " + journal + " > ../out") == 0);
   CHECK(place.file("out").find("read-only") != std::string::npos);
 }
 
