@@ -270,13 +270,14 @@ class ScriptModel : public Model {
  private:
   tl::expected<Reply, Failure> reply_to(const ModelCall& call) const {
     if (call.request == 0 || call.request > scenario_.steps.size()) {
-      return tl::unexpected(Failure{FailureKind::permanent,
-                                    0,
-                                    fmt::format("the scenario has {} responses, this is request {}",
-                                                scenario_.steps.size(), call.request),
-                                    "",
-                                    {},
-                                    {}});
+      return tl::unexpected(
+          Failure{FailureKind::permanent,
+                  0,
+                  fmt::format("the scenario ends after response {}, there is none for request {}",
+                              scenario_.steps.size(), call.request),
+                  "",
+                  {},
+                  {}});
     }
     const ScriptStep& step = scenario_.steps[call.request - 1];
     if (step.failure && call.attempt <= step.failures) return tl::unexpected(*step.failure);

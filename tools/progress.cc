@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 #include <ostream>
 
 #include "tools/event_json.h"
@@ -25,7 +25,9 @@ class Progress : public engine::Observer {
     } else if (const auto* failed = event.payload_as_ModelFailed()) {
       // A failure that ends the turn is told once, with what can be done about it.
       if (failed->retry_at() != 0) {
-        line(fmt::format("model: {}; will try again", text_of(failed->message())));
+        const auto wait_ns = std::max<std::int64_t>(0, failed->retry_at() - event.recorded_at());
+        line(fmt::format("model: {}; trying again in {}", text_of(failed->message()),
+                         duration(static_cast<std::uint64_t>(wait_ns))));
       }
     } else if (event.payload_as_ModelAbandoned() != nullptr) {
       line("model: an earlier call was cut off by a crash; asking again");
@@ -50,9 +52,12 @@ class Progress : public engine::Observer {
 
   void on_response(const schema::ModelResponded& response) {
     if (response.blocks() == nullptr) return;
+    // The final answer goes to standard output; what is said before calls explains them.
+    const bool calls = response.stop() == schema::StopReason::tool_calls;
     for (const auto* block : *response.blocks()) {
       const auto text =
           block->text() == nullptr ? std::string_view() : inline_bytes(*block->text());
+      if (block->kind() == schema::BlockKind::text && calls) line(fit(one_line(text), kLineCells));
       if (block->kind() == schema::BlockKind::tool_call) {
         line(fit(one_line(fmt::format("{}: {} {}", text_of(block->call_id()),
                                       text_of(block->tool()), text)),

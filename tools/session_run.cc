@@ -110,6 +110,7 @@ int exit_code_of(Kind kind) {
 std::string advice(const std::string& session, const engine::TurnReport& report) {
   switch (report.kind) {
     case Kind::interrupted:
+      return fmt::format("{}; go on with: daybook resume {}", report.message, session);
     case Kind::failed:
     case Kind::iteration_limit:
       return fmt::format("{}: {}; go on with: daybook resume {}", name_of(report.kind),
