@@ -101,7 +101,7 @@ Step next_for_calls(const SessionState& state, const ToolTable& tools, const Sig
     }
     return run_from(state, tools, i);
   }
-  DAYBOOK_CHECK(!"an answered set of calls is gathered by evolve");
+  check_failed(__FILE__, __LINE__, "an answered set of calls is gathered by evolve");
 }
 
 bool has_text(const SessionState& state) {

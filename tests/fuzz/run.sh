@@ -10,7 +10,7 @@ for fuzzer in build/fuzz/*_fuzz; do
   mkdir -p "$corpus"
   echo "== $name, $seconds s" >&2
   seeds=()
-  [ -d "tests/data/fuzz/$name" ] && seeds=("tests/data/fuzz/$name")
+  [ -d "tests/fuzz/corpus/$name" ] && seeds=("tests/fuzz/corpus/$name")
   "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
     -verbosity=0 -artifact_prefix="build/fuzz/$name-" "$corpus" "${seeds[@]}"
 done
