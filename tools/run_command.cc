@@ -128,9 +128,11 @@ Result<std::optional<int>> answered_before(Context& context, journal::Journal& j
   return std::nullopt;
 }
 
-Result<void> check_continues(const SessionRun& run, const Arguments& arguments) {
+Result<void> check_continues(const Context& context, const SessionRun& run,
+                             const Arguments& arguments) {
   const auto& state = run.turn.state;
   if (state.version == 0) return {};
+  DAYBOOK_TRY(existing_folder(context, state.workspace, "the session's workspace"));
   if (run.turn.prompt && state.turn->open) {
     return fail(ErrorCode::conflict,
                 fmt::format("session {0} has an unfinished turn; finish it first with: daybook "
@@ -232,7 +234,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
   auto state = engine::load_state(**journal, run.turn.session);
   if (!state) return fail(std::move(state.error()));
   run.turn.state = std::move(*state);
-  DAYBOOK_TRY(check_continues(run, arguments));
+  DAYBOOK_TRY(check_continues(context, run, arguments));
   if (run.turn.state.version > 0) {
     auto recorded = engine::find_agent(*config, run.turn.state.agent);
     if (!recorded) return fail(std::move(recorded.error()));

@@ -93,6 +93,15 @@ TEST_CASE("a scenario is found again from any folder") {
   CHECK(place.file("out") == "later\n");
 }
 
+TEST_CASE("a session whose workspace is gone is refused before a model is asked") {
+  const Place place;
+  CHECK(place("$daybook run --session s --workspace ../more --model script:../answer.toml go "
+              "> ../out 2> ../err") == 0);
+  CHECK(place("rmdir ../more; $daybook run --session s --model script:../answer.toml again "
+              "> ../out 2> ../err") == 3);
+  CHECK(place.file("err").find("workspace") != std::string::npos);
+}
+
 TEST_CASE("a backup into the journal itself is refused") {
   const Place place;
   CHECK(place("$daybook run --session s --model script:../answer.toml go > ../out 2> ../err") == 0);
