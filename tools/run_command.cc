@@ -112,7 +112,7 @@ Result<std::optional<int>> answered_before(Context& context, journal::Journal& j
       writer.member("outcome", "completed").member("answer", answer->text);
       context.out << writer.end_object().text() << '\n';
     } else {
-      context.out << answer->text << '\n';
+      tell_answer(context, answer->text);
     }
     return kExitOk;
   }

@@ -152,11 +152,7 @@ void tell(Context& context, const std::string& session, const engine::TurnReport
     context.out << writer.end_object().text() << '\n' << std::flush;
     return;
   }
-  if (report.kind == Kind::completed) {
-    // What a model says must not drive a terminal; a file or pipe gets the bytes.
-    context.out << (context.out_is_terminal ? printable(report.answer) : report.answer) << '\n'
-                << std::flush;
-  }
+  if (report.kind == Kind::completed) tell_answer(context, report.answer);
   const std::string text = advice(session, report);
   if (!text.empty()) context.err << "daybook: " << text << '\n';
 }
@@ -173,6 +169,10 @@ void watch_signals(asio::signal_set& signals, engine::Driver& driver, int seen) 
 }
 
 }  // namespace
+
+void tell_answer(Context& context, const std::string& answer) {
+  context.out << (context.out_is_terminal ? printable(answer) : answer) << '\n' << std::flush;
+}
 
 std::string actor_name(const Context& context) {
   const auto user = context.environment.find("USER");

@@ -22,6 +22,9 @@ struct SessionRun {
 /// SIGTERM stops the turn cleanly, the second ends the process at once.
 Result<int> run_session(Context& context, journal::Journal& journal, SessionRun run);
 
+/// Prints an answer: its bytes to a file or pipe, and nothing that drives a terminal to one.
+void tell_answer(Context& context, const std::string& answer);
+
 /// Who decides at this terminal: "person:root".
 std::string actor_name(const Context& context);
 

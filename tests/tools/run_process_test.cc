@@ -41,6 +41,19 @@ TEST_CASE("what is printed to a closed descriptor never lands in the journal") {
   CHECK(place("$daybook verify > ../out") == 0);
 }
 
+TEST_CASE("an answer cannot drive the terminal it is shown on, the first time or repeated") {
+  const Place place;
+  place.scenario("escape.toml", "[[response]]\ntext = \"\\u001b[31mred\"\n");
+  const std::string run = "$daybook run --request-id r --model script:../escape.toml go";
+  for (int time = 0; time < 2; ++time) {
+    CHECK(place("script -qec \"" + run + "\" /dev/null < /dev/null > ../out 2>&1") == 0);
+    CHECK(place.file("out").find("\\x1b[31mred") != std::string::npos);
+    CHECK(place.file("out").find('\x1b') == std::string::npos);
+  }
+  CHECK(place(run + " > ../out") == 0);
+  CHECK(place.file("out") == "\x1b[31mred\n");
+}
+
 TEST_CASE("--add-dir takes one folder and leaves the prompt alone") {
   const Place place;
   CHECK(place("$daybook run --session s --model script:../answer.toml --add-dir ../more "
