@@ -96,7 +96,12 @@ Supervisor::~Supervisor() {
 
 std::optional<Report> Supervisor::next() {
   child::Message message{};
-  const ssize_t got = ::recv(control_.get(), &message, sizeof(message), MSG_DONTWAIT);
+  ssize_t got = ::recv(control_.get(), &message, sizeof(message), MSG_DONTWAIT);
+  // An order that crossed with the last report was never read, which the kernel tells once,
+  // ahead of the reports that still wait.
+  if (got < 0 && errno == ECONNRESET) {
+    got = ::recv(control_.get(), &message, sizeof(message), MSG_DONTWAIT);
+  }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   if (got != static_cast<ssize_t>(sizeof(message))) return Report{};
   return Report{message.kind,         message.value,          message.survivors,  message.left,

@@ -173,6 +173,7 @@ TEST_CASE("a timeout ends the command's tree and keeps the shell where it can", 
     CHECK(s.out("echo $x") == "kept\n");
   }
   const auto result = s.run("f() { sleep " + marker + "; echo in; }; f; echo after", 100);
+  CAPTURE(result.error);
   CHECK(result.exit == ExitKind::timed_out);
   CHECK(result.output.head == "");  // nothing after the interrupted step ran
   CHECK(result.notes.size() == 1);
