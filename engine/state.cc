@@ -41,6 +41,7 @@ class Evolver {
   }
 
   Result<void> on(const schema::SessionStarted& e);
+  Result<void> on(const schema::SessionImported& e);
   Result<void> on(const schema::PolicyChanged& e);
   Result<void> on(const schema::TurnStarted& e);
   Result<void> on(const schema::TurnEnded& e);
@@ -82,6 +83,15 @@ std::unique_ptr<schema::PendingMessageT>& Evolver::push(schema::MessageRole role
 
 Result<void> Evolver::on(const schema::SessionStarted& e) {
   if (!s_.workspace.empty()) return refuse("the session has started already");
+  s_.agent = copy(e.agent());
+  s_.workspace = copy(e.workspace());
+  s_.title = copy(e.title());
+  return {};
+}
+
+Result<void> Evolver::on(const schema::SessionImported& e) {
+  if (!s_.workspace.empty() || s_.turn->number != 0) return refuse("the session was run here");
+  s_.imported = true;
   s_.agent = copy(e.agent());
   s_.workspace = copy(e.workspace());
   s_.title = copy(e.title());
@@ -341,6 +351,11 @@ void Evolver::gather_results() {
 }
 
 Result<void> Evolver::apply() {
+  // Another program's log keeps none of the engine's rules, and nothing in it is continued.
+  if (s_.imported && event_.payload_type() != Payload::OwnerAcquired &&
+      event_.payload_type() != Payload::OwnerReleased) {
+    return {};
+  }
   switch (event_.payload_type()) {
     case Payload::OwnerAcquired:
       s_.epoch = event_.epoch();
@@ -381,8 +396,12 @@ Result<void> Evolver::apply() {
       return on(*event_.payload_as_ApprovalDecided());
     case Payload::ApprovalCleared:
       return on(*event_.payload_as_ApprovalCleared());
+    case Payload::SessionImported:
+      return on(*event_.payload_as_SessionImported());
     case Payload::NoticeAdded:
     case Payload::RateLimitObserved:
+    case Payload::ImportedLine:
+    case Payload::CompactionCommitted:
     case Payload::NONE:
       return {};
   }

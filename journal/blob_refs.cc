@@ -49,6 +49,7 @@ class Walker {
     take(it.full_output());
   }
   void payload(const schema::ToolReconciled& it) { take(it.result()); }
+  void payload(const schema::CompactionCommitted& it) { take(it.summary()); }
 
  private:
   const std::function<void(const BlobRef&)>& visit_;
@@ -59,6 +60,7 @@ class Walker {
 // tests/journal/blob_refs_test.cc fills every blob field the schema has and compares.
 void visit_blob_refs(const schema::Event& event, const std::function<void(const BlobRef&)>& visit) {
   Walker walker(visit);
+  if (event.provenance() != nullptr) walker.take(event.provenance()->raw());
   using schema::Payload;
   switch (event.payload_type()) {
     case Payload::TurnStarted:
@@ -79,6 +81,8 @@ void visit_blob_refs(const schema::Event& event, const std::function<void(const 
       return walker.payload(*event.payload_as_ToolCompleted());
     case Payload::ToolReconciled:
       return walker.payload(*event.payload_as_ToolReconciled());
+    case Payload::CompactionCommitted:
+      return walker.payload(*event.payload_as_CompactionCommitted());
     default:
       return;
   }

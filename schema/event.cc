@@ -12,9 +12,15 @@ std::string encode_event(const EventDraft& draft, const Envelope& envelope) {
   flatbuffers::Offset<flatbuffers::String> request_id;
   if (!draft.request_id.empty()) request_id = builder.CreateString(draft.request_id);
 
+  flatbuffers::Offset<schema::Provenance> provenance;
+  if (draft.provenance) {
+    provenance = schema::CreateProvenance(builder, draft.provenance.get());
+  }
+
   const schema::Uuid id(envelope.id.hi, envelope.id.lo);
   const schema::Digest prev = envelope.prev_hash.fb();
   schema::EventBuilder event(builder);
+  event.add_provenance(provenance);
   event.add_payload(payload);
   event.add_payload_type(draft.payload.type);
   event.add_prev_hash(&prev);

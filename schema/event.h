@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,7 +18,7 @@
 namespace daybook {
 
 inline constexpr std::uint16_t kSchemaMajor = 1;
-inline constexpr std::uint16_t kSchemaMinor = 0;
+inline constexpr std::uint16_t kSchemaMinor = 1;
 
 /// Contents up to this size stay in the event; longer ones become blobs.
 inline constexpr std::size_t kInlineBytes = 1024;
@@ -28,6 +29,8 @@ struct EventDraft {
   std::uint32_t turn = 0;
   std::string request_id;
   std::uint64_t causation = 0;
+  std::optional<Uuid> id;  // imported events: from what the log says, so that it comes out the same
+  std::shared_ptr<const schema::ProvenanceT> provenance;
 };
 
 template <class PayloadT>

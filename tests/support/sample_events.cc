@@ -65,12 +65,13 @@ std::vector<SampleEvent> sample_events(const SessionId& session) {
     if (kind->name == "NONE") continue;
     Filler filler(kind->name);
     const std::string payload = filler.table(*kind->union_type.struct_def);
+    const std::string provenance = filler.table(*parser.LookupStruct("daybook.schema.Provenance"));
     const std::size_t version = events.size() + 1;
     const std::string json = fmt::format(
-        "{{schema_major:1,schema_minor:0,id:{{hi:{},lo:2}},session:\"{}\",version:{},"
+        "{{schema_major:1,schema_minor:1,id:{{hi:{},lo:2}},session:\"{}\",version:{},"
         "recorded_at:1700000000000000000,epoch:1,turn:1,prev_hash:{{hi:{},lo:{}}},"
-        "payload_type:\"{}\",payload:{}}}",
-        version, session.str(), version, prev.hi, prev.lo, kind->name, payload);
+        "payload_type:\"{}\",payload:{},provenance:{}}}",
+        version, session.str(), version, prev.hi, prev.lo, kind->name, payload, provenance);
     DAYBOOK_CHECK(parser.Parse(json.c_str()));
     std::string bytes(reinterpret_cast<const char*>(parser.builder_.GetBufferPointer()),
                       parser.builder_.GetSize());

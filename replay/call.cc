@@ -1,0 +1,206 @@
+#include "replay/call.h"
+
+namespace daybook::replay {
+namespace {
+
+/// How many requests a later one may grow from.
+constexpr std::size_t kBasesKept = 64;
+
+template <class Number>
+std::optional<std::uint64_t> given(const Number& number) {
+  return number.has_value() ? std::optional<std::uint64_t>(*number) : std::nullopt;
+}
+
+std::string copy(const flatbuffers::String* text) {
+  return std::string(text_of(text));
+}
+
+std::unique_ptr<schema::ContentT> copy(const schema::Content* content) {
+  return content == nullptr ? nullptr : std::unique_ptr<schema::ContentT>(content->UnPack());
+}
+
+std::int64_t time_of(const schema::Event& event) {
+  const auto* provenance = event.provenance();
+  return provenance == nullptr ? event.recorded_at() : provenance->at();
+}
+
+using Segments = flatbuffers::Vector<const schema::Segment*>;
+
+RequestSegments::List list_of(const Segments* segments) {
+  auto list = std::make_shared<std::vector<BlobRef>>();
+  list->reserve(segments->size());
+  for (const schema::Segment* segment : *segments) {
+    list->push_back(BlobRef::from(&segment->blob()));
+  }
+  return list;
+}
+
+}  // namespace
+
+bool CallUsage::any() const {
+  return input_uncached || input_total || cache_read || cache_write || output;
+}
+
+CallUsage usage_of(const schema::Usage* usage) {
+  CallUsage made;
+  if (usage == nullptr) return made;
+  made.input_uncached = given(usage->input_uncached());
+  made.input_total = given(usage->input_total());
+  made.cache_read = given(usage->cache_read());
+  made.cache_write = given(usage->cache_write());
+  made.cache_write_5m = given(usage->cache_write_5m());
+  made.cache_write_1h = given(usage->cache_write_1h());
+  made.output = given(usage->output());
+  made.reasoning = given(usage->reasoning());
+  made.web_searches = given(usage->web_searches());
+  made.authority = usage->authority();
+  made.service_tier = copy(usage->service_tier());
+  made.speed = copy(usage->speed());
+  made.region = copy(usage->region());
+  return made;
+}
+
+CallFold::CallFold(std::string session, Visitor visit) : visit_(std::move(visit)) {
+  CallSession made;
+  made.kind = "daybook";
+  made.id = std::move(session);
+  session_ = std::make_shared<const CallSession>(std::move(made));
+}
+
+void CallFold::take(const schema::Event& event) {
+  switch (event.payload_type()) {
+    case schema::Payload::SessionStarted:
+      return started(*event.payload_as_SessionStarted());
+    case schema::Payload::SessionImported:
+      return imported(*event.payload_as_SessionImported());
+    case schema::Payload::CompactionCommitted: {
+      const auto* it = event.payload_as_CompactionCommitted();
+      compactions_[copy(it->lineage())] = {given(it->tokens_before()), given(it->tokens_after())};
+      return;
+    }
+    case schema::Payload::ModelRequested:
+      return requested(event, *event.payload_as_ModelRequested());
+    case schema::Payload::ModelResponded:
+      return responded(event, *event.payload_as_ModelResponded());
+    case schema::Payload::ModelFailed:
+      return unanswered(event, event.payload_as_ModelFailed()->usage());
+    case schema::Payload::ModelAbandoned:
+      return unanswered(event, nullptr);
+    default:
+      return;
+  }
+}
+
+void CallFold::started(const schema::SessionStarted& it) {
+  CallSession made = *session_;
+  made.project = copy(it.workspace());
+  made.agent = copy(it.agent());
+  made.title = copy(it.title());
+  session_ = std::make_shared<const CallSession>(std::move(made));
+}
+
+void CallFold::imported(const schema::SessionImported& it) {
+  CallSession made = *session_;
+  made.kind = copy(it.kind());
+  made.id = copy(it.log_session());
+  made.parent = copy(it.parent());
+  made.relation = it.relation();
+  made.project = copy(it.workspace());
+  made.agent = copy(it.agent());
+  made.title = copy(it.title());
+  session_ = std::make_shared<const CallSession>(std::move(made));
+}
+
+RequestSegments CallFold::segments(const schema::ModelRequested& it) const {
+  RequestSegments made;
+  if (const auto base = requests_.find(it.base()); base != requests_.end()) made = base->second;
+  if (it.tools() != nullptr) made.tools = list_of(it.tools());
+  if (it.system() != nullptr) made.system = list_of(it.system());
+  auto messages = std::make_shared<std::vector<BlobRef>>();
+  if (made.messages != nullptr && it.shared() <= made.messages->size()) {
+    messages->assign(made.messages->begin(), made.messages->begin() + it.shared());
+  }
+  if (it.appended() != nullptr) {
+    for (const schema::Segment* segment : *it.appended()) {
+      messages->push_back(BlobRef::from(&segment->blob()));
+    }
+  }
+  made.messages = std::move(messages);
+  made.markers.clear();
+  if (it.markers() != nullptr) made.markers.assign(it.markers()->begin(), it.markers()->end());
+  made.marker_ttl = it.marker_ttl();
+  return made;
+}
+
+void CallFold::requested(const schema::Event& event, const schema::ModelRequested& it) {
+  Call call;
+  call.turn = event.turn();
+  call.lineage = copy(it.lineage());
+  call.provider = copy(it.provider());
+  call.provider_kind = copy(it.provider_kind());
+  call.requested_model = copy(it.model());
+  call.started_at = time_of(event);
+  call.evidence = it.evidence();
+  call.head = copy(it.head());
+  call.base_version = it.base();
+  call.request_version = event.version();
+  if (it.changed() != nullptr) {
+    for (const auto* what : *it.changed()) call.changed.push_back(copy(what));
+  }
+  if (it.evidence() != schema::Evidence::usage_only) {
+    call.request = segments(it);
+    requests_[event.version()] = call.request;
+    kept_.push_back(event.version());
+    if (kept_.size() > kBasesKept) {
+      requests_.erase(kept_.front());
+      kept_.erase(kept_.begin());
+    }
+  }
+  open_ = std::move(call);
+}
+
+void CallFold::responded(const schema::Event& event, const schema::ModelResponded& it) {
+  if (!open_) open_.emplace();
+  Call& call = *open_;
+  call.served_model = copy(it.served_model());
+  call.response_id = copy(it.response_id());
+  if (it.started_at() != 0) call.started_at = it.started_at();
+  call.first_byte_at = it.first_byte_at();
+  call.ended_at = it.ended_at() != 0 ? it.ended_at() : time_of(event);
+  call.usage = usage_of(it.usage());
+  call.stop = it.stop();
+  call.diagnostics = copy(it.diagnostics());
+  if (it.blocks() != nullptr) {
+    for (const schema::Block* block : *it.blocks()) {
+      if (block->kind() == schema::BlockKind::tool_call) {
+        call.tools_called.push_back(copy(block->tool()));
+      }
+    }
+  }
+  finish(event);
+}
+
+void CallFold::unanswered(const schema::Event& event, const schema::Usage* usage) {
+  if (!open_) return;
+  open_->answered = false;
+  open_->usage = usage_of(usage);
+  open_->ended_at = time_of(event);
+  finish(event);
+}
+
+void CallFold::finish(const schema::Event& event) {
+  Call call = std::move(*open_);
+  open_.reset();
+  call.session = session_;
+  call.id = {event.id()->hi(), event.id()->lo()};
+  call.version = event.version();
+  if (const auto found = compactions_.find(call.lineage); found != compactions_.end()) {
+    call.after_compaction = true;
+    call.compacted_from = found->second.from;
+    call.compacted_to = found->second.to;
+    compactions_.erase(found);
+  }
+  visit_(std::move(call));
+}
+
+}  // namespace daybook::replay

@@ -1,0 +1,127 @@
+// One model call as the analyses see it, whoever recorded it: a session that ran here, an imported
+// one, or a log that is read without being stored. All of them are the same events.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "schema/event.h"
+
+namespace daybook::replay {
+
+/// Tokens as reported; an absent figure was not reported, which is not zero.
+struct CallUsage {
+  std::optional<std::uint64_t> input_uncached;
+  std::optional<std::uint64_t> input_total;
+  std::optional<std::uint64_t> cache_read;
+  std::optional<std::uint64_t> cache_write;     // all of it, whatever its lifetime
+  std::optional<std::uint64_t> cache_write_5m;  // parts of cache_write
+  std::optional<std::uint64_t> cache_write_1h;
+  std::optional<std::uint64_t> output;     // includes reasoning
+  std::optional<std::uint64_t> reasoning;  // part of output
+  std::optional<std::uint64_t> web_searches;
+  schema::Authority authority = schema::Authority::exact;
+  std::string service_tier;
+  std::string speed;
+  std::string region;
+
+  /// Whether anything was reported.
+  bool any() const;
+  bool operator==(const CallUsage&) const = default;
+};
+
+CallUsage usage_of(const schema::Usage* usage);
+
+/// The segments of one request, first to last. Lists share what they have in common.
+struct RequestSegments {
+  using List = std::shared_ptr<const std::vector<BlobRef>>;
+  List tools;
+  List system;
+  List messages;
+  std::vector<std::uint32_t> markers;  // message indexes that carry a cache marker
+  schema::CacheTtl marker_ttl = schema::CacheTtl::none;
+};
+
+/// Where a call's cost belongs, the same for all calls of a session.
+struct CallSession {
+  std::string kind;    // "daybook", "claude-code", "codex", "openworker", "atif"
+  std::string id;      // the journal's, or the log's own for a file that is not stored
+  std::string parent;  // the session it belongs to; "": none
+  schema::Relation relation = schema::Relation::none;
+  std::string project;  // folder it worked in
+  std::string agent;
+  std::string title;
+};
+
+struct Call {
+  std::shared_ptr<const CallSession> session;
+  Uuid id;                    // the same for every copy of the call in any file
+  std::uint64_t version = 0;  // of its ModelResponded, ModelFailed or ModelAbandoned
+  std::uint32_t turn = 0;
+  std::string lineage;   // chain of requests within the session; "": the main one
+  std::string provider;  // as configured or as the log says; may be ""
+  std::string provider_kind;
+  std::string requested_model;
+  std::string served_model;  // "": not told
+  std::string response_id;
+  std::int64_t started_at = 0;  // UTC ns; 0: not known
+  std::int64_t first_byte_at = 0;
+  std::int64_t ended_at = 0;
+  bool answered = true;  // false: failed or abandoned; may have been billed
+  CallUsage usage;
+  schema::StopReason stop = schema::StopReason::end;
+  std::vector<std::string> tools_called;
+
+  schema::Evidence evidence = schema::Evidence::usage_only;
+  std::unique_ptr<schema::ContentT> head;         // parameters, as JSON members
+  std::unique_ptr<schema::ContentT> diagnostics;  // the provider's cache verdict, as JSON
+  RequestSegments request;
+  std::uint64_t base_version = 0;  // of the ModelRequested that this request grew from; 0: none
+  std::uint64_t request_version = 0;
+  std::vector<std::string> changed;  // why earlier bytes differ, in the recorder's words
+
+  /// A compaction of this lineage lies between the call before and this one.
+  bool after_compaction = false;
+  std::optional<std::uint64_t> compacted_from;  // tokens, when recorded
+  std::optional<std::uint64_t> compacted_to;
+
+  const std::string& model() const { return served_model.empty() ? requested_model : served_model; }
+};
+
+/// Turns one session's events, in order, into its calls. Damage is the reader's business: a hole
+/// is an event that is not given.
+class CallFold {
+ public:
+  using Visitor = std::function<void(Call)>;
+
+  /// `session` names the session until a SessionImported says better.
+  CallFold(std::string session, Visitor visit);
+  void take(const schema::Event& event);
+
+ private:
+  void started(const schema::SessionStarted& it);
+  void imported(const schema::SessionImported& it);
+  void requested(const schema::Event& event, const schema::ModelRequested& it);
+  void responded(const schema::Event& event, const schema::ModelResponded& it);
+  void unanswered(const schema::Event& event, const schema::Usage* usage);
+  void finish(const schema::Event& event);
+  RequestSegments segments(const schema::ModelRequested& it) const;
+
+  Visitor visit_;
+  std::shared_ptr<const CallSession> session_;
+  std::optional<Call> open_;
+  std::unordered_map<std::uint64_t, RequestSegments> requests_;  // by version, the latest few
+  std::vector<std::uint64_t> kept_;  // versions in requests_, oldest first
+  struct Compaction {
+    std::optional<std::uint64_t> from;
+    std::optional<std::uint64_t> to;
+  };
+  std::unordered_map<std::string, Compaction> compactions_;  // by lineage, since its last call
+};
+
+}  // namespace daybook::replay
