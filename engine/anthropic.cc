@@ -147,25 +147,27 @@ std::string marker_member(schema::CacheTtl ttl) {
                                          : R"(,"cache_control":{"type":"ephemeral"})";
 }
 
-std::string with_marker(std::string_view value, std::size_t at, std::string_view marker) {
-  std::string out(value);
-  if (at != std::string_view::npos) out.insert(at, marker);
-  return out;
+/// The segment with the marker inserted at `at`; without it when there is no such place.
+void add_marked(BodySink& out, std::string_view segment, std::size_t at, std::string_view marker) {
+  if (at == std::string_view::npos) return out.segment(segment);
+  out.segment(segment.substr(0, at));
+  out.text(marker);
+  out.segment(segment.substr(at));
 }
 
-/// Appends `,"name":[...]` with a marker in the last element when `marker` is not empty.
-void append_marked(std::string& out, std::string_view name,
-                   std::span<const std::string_view> values, std::string_view marker) {
+/// Adds `,"name":[...]` with a marker in the last element when `marker` is not empty.
+void add_list(BodySink& out, std::string_view name, std::span<const std::string_view> values,
+              std::string_view marker) {
   if (values.empty()) return;
-  add_json_member(out, name, "[");
+  out.text(fmt::format(R"(,"{}":[)", name));
   if (marker.empty()) {
-    append_joined(out, values);
+    add_joined(out, values);
   } else {
-    append_joined(out, values.first(values.size() - 1));
-    if (values.size() > 1) out.push_back(',');
-    out += with_marker(values.back(), values.back().rfind('}'), marker);
+    add_joined(out, values.first(values.size() - 1));
+    if (values.size() > 1) out.text(",");
+    add_marked(out, values.back(), values.back().rfind('}'), marker);
   }
-  out.push_back(']');
+  out.text("]");
 }
 
 // ------------------------------------------------------------------------------ responses
@@ -438,7 +440,7 @@ class AnthropicCodec final : public Codec {
   std::string render_system(std::string_view text) const override { return text_block(text); }
   std::string render_tool(const ToolDefinition& tool) const override;
   std::string render_message(const Message& message) const override;
-  std::string frame(const RequestParts& parts) const override;
+  void frame(const RequestParts& parts, BodySink& out) const override;
   std::string path() const override { return "/v1/messages"; }
   std::vector<std::string> headers(std::string_view key) const override;
   std::unique_ptr<StreamDecoder> decoder() const override {
@@ -489,33 +491,29 @@ std::string AnthropicCodec::render_message(const Message& message) const {
   return out;
 }
 
-std::string AnthropicCodec::frame(const RequestParts& parts) const {
+void AnthropicCodec::frame(const RequestParts& parts, BodySink& out) const {
   const bool marked = parts.marker_ttl != schema::CacheTtl::none;
   const std::string marker = marked ? marker_member(parts.marker_ttl) : "";
   const std::size_t fixed = parts.system.empty() && parts.tools.empty() ? 0 : 1;
   DAYBOOK_CHECK(!marked || parts.markers.size() + fixed <= kMaxMarkers);
-  std::string out;
-  reserve_body(out, parts);
-  out.push_back('{');
-  out.append(parts.head);
-  append_marked(out, "tools", parts.tools, parts.system.empty() ? marker : "");
-  append_marked(out, "system", parts.system, marker);
-  add_json_member(out, "messages", "[");
+  out.text("{");
+  out.text(parts.head);
+  add_list(out, "tools", parts.tools, parts.system.empty() ? marker : "");
+  add_list(out, "system", parts.system, marker);
+  out.text(R"(,"messages":[)");
   std::size_t next = 0;
   for (std::size_t i = 0; i < parts.messages.size(); ++i) {
-    if (i > 0) out.push_back(',');
-    const bool here = marked && next < parts.markers.size() && parts.markers[next] == i;
-    if (here) ++next;
+    if (i > 0) out.text(",");
     const std::string_view message = parts.messages[i];
-    if (here) {
-      out += with_marker(message, markable_end(message), marker);
+    if (marked && next < parts.markers.size() && parts.markers[next] == i) {
+      ++next;
+      add_marked(out, message, markable_end(message), marker);
     } else {
-      out += message;
+      out.segment(message);
     }
   }
   DAYBOOK_CHECK(!marked || next == parts.markers.size());
-  out += "]}";
-  return out;
+  out.text("]}");
 }
 
 std::vector<std::string> AnthropicCodec::headers(std::string_view key) const {

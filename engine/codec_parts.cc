@@ -18,21 +18,19 @@ void add_member(std::string& out, std::string_view name, std::string_view value)
   append_json_string(out, value);
 }
 
-void reserve_body(std::string& out, const RequestParts& parts) {
-  constexpr std::size_t kFrameAndMarkers = 1024;
-  std::size_t size = parts.head.size() + kFrameAndMarkers;
-  for (const auto& list : {parts.system, parts.tools, parts.messages}) {
-    for (const std::string_view part : list) size += part.size() + 1;
-  }
-  out.reserve(size);
-}
-
 void append_joined(std::string& out, std::span<const std::string_view> values) {
   bool first = true;
   for (const std::string_view value : values) {
     if (!first) out.push_back(',');
     first = false;
     out.append(value);
+  }
+}
+
+void add_joined(BodySink& out, std::span<const std::string_view> segments) {
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (i > 0) out.text(",");
+    out.segment(segments[i]);
   }
 }
 

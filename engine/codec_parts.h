@@ -21,10 +21,9 @@ void add_member(std::string& out, std::string_view name, std::string_view value)
 /// The same with a value that is JSON already.
 void add_json_member(std::string& out, std::string_view name, std::string_view json);
 
-/// Makes room for the body of these parts, so that it is copied once.
-void reserve_body(std::string& out, const RequestParts& parts);
-
 void append_joined(std::string& out, std::span<const std::string_view> values);
+/// Segments with commas between them.
+void add_joined(BodySink& out, std::span<const std::string_view> segments);
 
 /// Nothing but white space: endpoints refuse such text blocks as empty.
 bool is_blank(std::string_view text);

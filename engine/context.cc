@@ -46,18 +46,20 @@ Result<Message> neutral_message(journal::Journal& journal, const schema::Pending
   return message;
 }
 
-std::vector<schema::Segment> segments_of(const std::vector<BlobRef>& refs, std::size_t from = 0) {
+std::vector<schema::Segment> segments_of(const std::vector<BlobRef>& refs) {
   std::vector<schema::Segment> segments;
-  segments.reserve(refs.size() - from);
-  for (std::size_t i = from; i < refs.size(); ++i) segments.emplace_back(refs[i].fb());
+  segments.reserve(refs.size());
+  for (const BlobRef& ref : refs) segments.emplace_back(ref.fb());
   return segments;
 }
 
-std::vector<BlobRef> from_state(const std::vector<schema::BlobRef>& refs) {
-  std::vector<BlobRef> out;
-  out.reserve(refs.size());
-  for (const auto& ref : refs) out.push_back(BlobRef::from(&ref));
-  return out;
+bool same(const schema::BlobRef& stored, const BlobRef& ref) {
+  return BlobRef::from(&stored) == ref;
+}
+
+bool same(const std::vector<schema::BlobRef>& stored, const std::vector<BlobRef>& refs) {
+  return std::equal(stored.begin(), stored.end(), refs.begin(), refs.end(),
+                    [](const auto& a, const auto& b) { return same(a, b); });
 }
 
 /// Two rolling markers: one at the end of this request, for the next one to read; and the one
@@ -117,25 +119,23 @@ BlobRef RequestBuilder::keep(PreparedRequest& request, std::string bytes) {
   return ref;
 }
 
-Result<RequestBuilder::Segments> RequestBuilder::message_segments(const SessionState& state,
-                                                                  const Codec& codec,
-                                                                  PreparedRequest& request) {
-  Segments segments;
+Result<std::vector<BlobRef>> RequestBuilder::new_messages(const SessionState& state,
+                                                          const Codec& codec,
+                                                          PreparedRequest& request) {
+  std::vector<BlobRef> refs;
   const auto& last = *state.request;
   if (last.version != 0 && last.provider_kind != codec.kind()) {
     auto history = render_history(journal_, state, codec);
     if (!history) return fail(std::move(history.error()));
-    for (auto& bytes : *history) segments.refs.push_back(keep(request, std::move(bytes)));
-    return segments;
+    for (auto& bytes : *history) refs.push_back(keep(request, std::move(bytes)));
+    return refs;
   }
-  segments.refs = from_state(last.messages);
-  segments.shared = segments.refs.size();
   for (const auto& message : state.pending) {
     auto bytes = render_pending(journal_, codec, *message);
     if (!bytes) return fail(std::move(bytes.error()));
-    segments.refs.push_back(keep(request, std::move(*bytes)));
+    refs.push_back(keep(request, std::move(*bytes)));
   }
-  return segments;
+  return refs;
 }
 
 Result<std::string_view> RequestBuilder::segment(const BlobRef& ref) {
@@ -148,16 +148,21 @@ Result<std::string_view> RequestBuilder::segment(const BlobRef& ref) {
   return std::string_view(found->second);
 }
 
-Result<void> RequestBuilder::extend(Views& views, const std::vector<BlobRef>& refs) {
+Result<void> RequestBuilder::extend(Views& views, const std::vector<schema::BlobRef>& base,
+                                    const std::vector<BlobRef>& fresh) {
   // A history only grows: what the last request had is looked up no second time.
-  const auto shared = std::mismatch(refs.begin(), refs.end(), views.refs.begin(), views.refs.end());
-  views.bytes.resize(static_cast<std::size_t>(shared.first - refs.begin()));
-  for (auto ref = shared.first; ref != refs.end(); ++ref) {
-    auto bytes = segment(*ref);
+  const auto known = std::mismatch(base.begin(), base.end(), views.refs.begin(), views.refs.end(),
+                                   [](const auto& a, const auto& b) { return same(a, b); });
+  const auto shared = static_cast<std::size_t>(known.first - base.begin());
+  views.refs.resize(shared);
+  views.bytes.resize(shared);
+  for (std::size_t i = shared; i < base.size(); ++i) views.refs.push_back(BlobRef::from(&base[i]));
+  views.refs.insert(views.refs.end(), fresh.begin(), fresh.end());
+  for (std::size_t i = shared; i < views.refs.size(); ++i) {
+    auto bytes = segment(views.refs[i]);
     if (!bytes) return fail(std::move(bytes.error()));
     views.bytes.push_back(*bytes);
   }
-  views.refs = refs;
   return {};
 }
 
@@ -166,10 +171,13 @@ Result<PreparedRequest> RequestBuilder::build(const SessionState& state, const M
   PreparedRequest request;
   const Codec& codec = *choice.codec;
   const auto& last = *state.request;
-  auto messages = message_segments(state, codec, request);
+  auto messages = new_messages(state, codec, request);
   if (!messages) return fail(std::move(messages.error()));
-  DAYBOOK_CHECK(!messages->refs.empty());
   const bool continues = last.version != 0 && last.provider_kind == codec.kind();
+  static const std::vector<schema::BlobRef> kNothing;
+  const auto& base = continues ? last.messages : kNothing;
+  const std::size_t count = base.size() + messages->size();
+  DAYBOOK_CHECK(count > 0);
 
   std::vector<BlobRef> system;
   for (const auto& text : preamble.system) {
@@ -181,11 +189,11 @@ Result<PreparedRequest> RequestBuilder::build(const SessionState& state, const M
   auto& event = request.event;
   if (continues) {
     event.base = last.version;
-    event.shared = static_cast<std::uint32_t>(messages->shared);
+    event.shared = static_cast<std::uint32_t>(base.size());
   }
-  event.appended = segments_of(messages->refs, messages->shared);
-  const bool same_system = continues && from_state(last.system) == system;
-  const bool same_tools = continues && from_state(last.tools) == tools;
+  event.appended = segments_of(*messages);
+  const bool same_system = continues && same(last.system, system);
+  const bool same_tools = continues && same(last.tools, tools);
   if (!same_system) event.system = segments_of(system);
   if (!same_tools) event.tools = segments_of(tools);
   if (last.version != 0) {
@@ -197,14 +205,14 @@ Result<PreparedRequest> RequestBuilder::build(const SessionState& state, const M
 
   const std::string head = codec.head(choice.params);
   if (codec.has_markers() && choice.marker_ttl != schema::CacheTtl::none) {
-    event.markers = place_markers(state, messages->refs.size(), continues);
+    event.markers = place_markers(state, count, continues);
     event.marker_ttl = choice.marker_ttl;
   }
-  DAYBOOK_TRY(extend(system_, system));
-  DAYBOOK_TRY(extend(tools_, tools));
-  DAYBOOK_TRY(extend(messages_, messages->refs));
-  request.body = codec.frame(
-      {head, system_.bytes, tools_.bytes, messages_.bytes, event.markers, event.marker_ttl});
+  DAYBOOK_TRY(extend(system_, kNothing, system));
+  DAYBOOK_TRY(extend(tools_, kNothing, tools));
+  DAYBOOK_TRY(extend(messages_, base, *messages));
+  auto made = body_.make(
+      codec, {head, system_.bytes, tools_.bytes, messages_.bytes, event.markers, event.marker_ttl});
 
   event.request = last.responses + 1;
   event.attempt = last.attempts + 1;
@@ -214,8 +222,9 @@ Result<PreparedRequest> RequestBuilder::build(const SessionState& state, const M
   event.endpoint_digest = std::make_unique<schema::Digest>(Digest::of(choice.url).fb());
   event.head = std::make_unique<schema::ContentT>();
   event.head->bytes.assign(head.begin(), head.end());
-  event.body_digest = std::make_unique<schema::Digest>(Digest::of(request.body).fb());
-  event.body_size = request.body.size();
+  event.body_digest = std::make_unique<schema::Digest>(made.digest.fb());
+  event.body_size = made.bytes->size();
+  request.body = std::move(made.bytes);
   return request;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/model.h"
+#include "engine/request_body.h"
 #include "engine/state.h"
 #include "journal/journal.h"
 
@@ -37,7 +38,7 @@ struct Preamble {
 struct PreparedRequest {
   schema::ModelRequestedT event;
   std::vector<journal::Blob> blobs;  // new segments
-  std::string body;
+  std::shared_ptr<const std::string> body;
 };
 
 /// Renders one pending message; contents that are blobs are read from the journal.
@@ -53,21 +54,19 @@ class RequestBuilder {
                                 const Preamble& preamble);
 
  private:
-  struct Segments {
-    std::vector<BlobRef> refs;
-    std::size_t shared = 0;  // leading ones that the base request has
-  };
-
   BlobRef keep(PreparedRequest& request, std::string bytes);
-  Result<Segments> message_segments(const SessionState& state, const Codec& codec,
-                                    PreparedRequest& request);
+  /// Messages that the base request does not have.
+  Result<std::vector<BlobRef>> new_messages(const SessionState& state, const Codec& codec,
+                                            PreparedRequest& request);
   /// Segments and their bytes in cache_, which never lets go of any.
   struct Views {
     std::vector<BlobRef> refs;
     std::vector<std::string_view> bytes;
   };
   Result<std::string_view> segment(const BlobRef& ref);
-  Result<void> extend(Views& views, const std::vector<BlobRef>& refs);
+  /// Makes `views` show the messages that the base has, and then the fresh ones.
+  Result<void> extend(Views& views, const std::vector<schema::BlobRef>& base,
+                      const std::vector<BlobRef>& fresh);
 
   journal::Journal& journal_;
   struct DigestHash {
@@ -77,6 +76,7 @@ class RequestBuilder {
   Views system_;
   Views tools_;
   Views messages_;
+  RequestBody body_;
 };
 
 /// Every message of a session's history, rendered for another wire format.

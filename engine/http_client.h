@@ -20,7 +20,7 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;  // names 
 struct HttpRequest {
   std::string url;
   std::vector<std::string> headers;  // "Name: value"
-  std::string body;
+  std::shared_ptr<const std::string> body;
   std::uint32_t connect_timeout_ms = 0;
   std::uint32_t idle_timeout_ms = 0;  // without a byte in either direction
 };

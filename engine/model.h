@@ -110,6 +110,15 @@ struct RequestParts {
   schema::CacheTtl marker_ttl = schema::CacheTtl::none;
 };
 
+/// Takes a body piece by piece.
+class BodySink {
+ public:
+  virtual ~BodySink() = default;
+  virtual void text(std::string_view piece) = 0;
+  /// Bytes of one of the parts, where they are.
+  virtual void segment(std::string_view piece) = 0;
+};
+
 /// Called with readable pieces as they stream in.
 struct Delta {
   schema::BlockKind kind = schema::BlockKind::text;
@@ -150,7 +159,7 @@ class Codec {
   /// A tool call whose arguments are not valid is rendered with an empty object.
   virtual std::string render_message(const Message& message) const = 0;
   /// The body. Markers add bytes and change none; at most four, system marker included.
-  virtual std::string frame(const RequestParts& parts) const = 0;
+  virtual void frame(const RequestParts& parts, BodySink& out) const = 0;
 
   /// Path below the base URL: "/v1/messages" (anthropic), "/chat/completions" (openai-chat, whose
   /// base URLs end in the version by custom).
@@ -172,7 +181,7 @@ struct ModelCall {
   std::string url;
   std::vector<std::string> headers;  // as Codec::headers gave them, plus the configuration's
   std::string key;                   // masked in whatever comes back, from 8 bytes on
-  std::string body;
+  std::shared_ptr<const std::string> body;
   std::uint32_t request = 0;  // for the script provider: which request of the session,
   std::uint32_t attempt = 0;  // and which attempt of it
   std::uint32_t connect_timeout_ms = 20'000;

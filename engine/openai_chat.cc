@@ -425,7 +425,7 @@ class OpenAiChatCodec final : public Codec {
   std::string render_system(std::string_view text) const override;
   std::string render_tool(const ToolDefinition& tool) const override;
   std::string render_message(const Message& message) const override;
-  std::string frame(const RequestParts& parts) const override;
+  void frame(const RequestParts& parts, BodySink& out) const override;
   std::string path() const override { return "/chat/completions"; }
   std::vector<std::string> headers(std::string_view key) const override;
   std::unique_ptr<StreamDecoder> decoder() const override {
@@ -482,30 +482,28 @@ std::string OpenAiChatCodec::render_message(const Message& message) const {
   return out;
 }
 
-std::string OpenAiChatCodec::frame(const RequestParts& parts) const {
-  std::string out;
-  reserve_body(out, parts);
-  out.push_back('{');
-  out.append(parts.head);
+void OpenAiChatCodec::frame(const RequestParts& parts, BodySink& out) const {
+  out.text("{");
+  out.text(parts.head);
   if (!parts.tools.empty()) {
-    add_json_member(out, "tools", "[");
-    append_joined(out, parts.tools);
-    out.push_back(']');
+    out.text(R"(,"tools":[)");
+    add_joined(out, parts.tools);
+    out.text("]");
   }
-  add_json_member(out, "messages", "[");
+  out.text(R"(,"messages":[)");
   if (!parts.system.empty()) {
-    std::string text;
-    for (const std::string_view part : parts.system) {
+    out.text(R"({"role":"system","content":")");
+    for (std::size_t i = 0; i < parts.system.size(); ++i) {
+      const std::string_view part = parts.system[i];
       DAYBOOK_CHECK(part.size() >= 2 && part.front() == '"' && part.back() == '"');
-      if (!text.empty()) text += R"(\n\n)";
-      text.append(part.substr(1, part.size() - 2));
+      if (i > 0) out.text(R"(\n\n)");
+      out.segment(part.substr(1, part.size() - 2));
     }
-    out += R"({"role":"system","content":")" + text + R"("})";
-    if (!parts.messages.empty()) out.push_back(',');
+    out.text(R"("})");
+    if (!parts.messages.empty()) out.text(",");
   }
-  append_joined(out, parts.messages);
-  out += "]}";
-  return out;
+  add_joined(out, parts.messages);
+  out.text("]}");
 }
 
 std::vector<std::string> OpenAiChatCodec::headers(std::string_view key) const {

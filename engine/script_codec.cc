@@ -12,14 +12,10 @@ void append_member(std::string& out, std::string_view name, std::string_view tex
   append_json_string(out, text);
 }
 
-void append_list(std::string& out, std::string_view name,
-                 std::span<const std::string_view> values) {
-  out += fmt::format(",\"{}\":[", name);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) out.push_back(',');
-    out += values[i];
-  }
-  out.push_back(']');
+void add_list(BodySink& out, std::string_view name, std::span<const std::string_view> values) {
+  out.text(fmt::format(",\"{}\":[", name));
+  add_joined(out, values);
+  out.text("]");
 }
 
 /// A script never streams: its model hands over whole replies.
@@ -82,15 +78,13 @@ class ScriptCodec : public Codec {
     return out + "]}";
   }
 
-  std::string frame(const RequestParts& parts) const override {
-    std::string out;
-    reserve_body(out, parts);
-    out.push_back('{');
-    out += parts.head;
-    append_list(out, "system", parts.system);
-    append_list(out, "tools", parts.tools);
-    append_list(out, "messages", parts.messages);
-    return out + "}";
+  void frame(const RequestParts& parts, BodySink& out) const override {
+    out.text("{");
+    out.text(parts.head);
+    add_list(out, "system", parts.system);
+    add_list(out, "tools", parts.tools);
+    add_list(out, "messages", parts.messages);
+    out.text("}");
   }
 
   std::string path() const override { return ""; }

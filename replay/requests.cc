@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/context.h"
+#include "engine/request_body.h"
 #include "engine/state.h"
 
 namespace daybook::replay {
@@ -59,9 +60,10 @@ Result<std::string> Rebuilder::body(const Codec& codec, const schema::ModelReque
   if (!head) return head;
   const std::vector<std::string_view> views(bytes.begin(), bytes.end());
   const std::span<const std::string_view> all(views);
-  return codec.frame({*head, all.first(request.system.size()),
-                      all.subspan(request.system.size(), request.tools.size()),
-                      all.last(request.messages.size()), request.markers, event.marker_ttl()});
+  return engine::whole_body(
+      codec, {*head, all.first(request.system.size()),
+              all.subspan(request.system.size(), request.tools.size()),
+              all.last(request.messages.size()), request.markers, event.marker_ttl()});
 }
 
 Result<std::optional<RebuiltRequest>> Rebuilder::take(const journal::Entry& entry) {

@@ -65,6 +65,15 @@ Digester::Digester() : state_(XXH3_createState()) {
   XXH3_128bits_reset(static_cast<XXH3_state_t*>(state_));
 }
 
+Digester::Digester(const Digester& other) : Digester() {
+  *this = other;
+}
+
+Digester& Digester::operator=(const Digester& other) {
+  XXH3_copyState(static_cast<XXH3_state_t*>(state_), static_cast<XXH3_state_t*>(other.state_));
+  return *this;
+}
+
 Digester::~Digester() {
   XXH3_freeState(static_cast<XXH3_state_t*>(state_));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/model.h"
+#include "engine/request_body.h"
 #include "engine/sse.h"
 
 namespace daybook::tests::codecs {
@@ -69,7 +70,7 @@ struct Request {
     const std::vector<std::string_view> s(system.begin(), system.end());
     const std::vector<std::string_view> t(tools.begin(), tools.end());
     const std::vector<std::string_view> m(messages.begin(), messages.end());
-    return codec.frame({head, s, t, m, markers, ttl});
+    return engine::whole_body(codec, {head, s, t, m, markers, ttl});
   }
 };
 

@@ -63,7 +63,7 @@ struct Bench {
     call.url = server.url() + codec->path();
     call.headers = codec->headers(kKey);
     call.key = kKey;
-    call.body = R"({"model":"m"})";
+    call.body = std::make_shared<std::string>(R"({"model":"m"})");
     return call;
   }
 

@@ -285,8 +285,8 @@ TEST_CASE("http model: a 1 MiB request body and a 1 MiB event go through") {
                          "\"},\"finish_reason\":\"stop\"}]}"
                          "\n\n"))});
   ModelCall call = bench.request();
-  call.body = "{\"x\":\"" + big + "\"}";
-  const std::string sent = call.body;
+  call.body = std::make_shared<std::string>("{\"x\":\"" + big + "\"}");
+  const std::string sent = *call.body;
   CHECK(text_of(bench.run(call)) == big);
   CHECK(bench.server.requests()[0].body == sent);
 }

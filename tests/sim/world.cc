@@ -75,24 +75,24 @@ class SimModel : public engine::Model {
  private:
   void check(const engine::ModelCall& call) {
     Outside& outside = process_.outside;
-    auto body = parse_json(call.body);
+    auto body = parse_json(*call.body);
     if (!body) return outside.broke("a request is not JSON");
     if (auto error = pairing_error(*body); !error.empty()) {
       outside.broke("request " + std::to_string(call.request) + ": " + error);
     }
-    const auto [known, fresh] = outside.bodies.emplace(call.request, call.body);
-    if (!fresh && known->second != call.body) {
+    const auto [known, fresh] = outside.bodies.emplace(call.request, *call.body);
+    if (!fresh && known->second != *call.body) {
       // A turn that was stopped may have been answered otherwise; the same request must not.
-      if (call.body.size() <= known->second.size()) {
+      if (call.body->size() <= known->second.size()) {
         outside.broke("request " + std::to_string(call.request) + " was sent with other bytes");
       }
-      known->second = call.body;
+      known->second = *call.body;
     }
     const auto before = outside.bodies.find(call.request - 1);
     if (before == outside.bodies.end()) return;
     // Growth only at the end: all of the earlier body but its closing brackets.
     const std::string_view shared(before->second.data(), before->second.size() - 2);
-    if (!call.body.starts_with(shared)) {
+    if (!call.body->starts_with(shared)) {
       outside.broke("request " + std::to_string(call.request) + " changed earlier bytes");
     }
   }

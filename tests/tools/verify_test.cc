@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/load.h"
+#include "engine/request_body.h"
 #include "engine/script_model.h"
 #include "tests/support/cli.h"
 #include "tests/support/journal_events.h"
@@ -65,7 +66,8 @@ TEST_CASE("verify proves checkpoints equal to the fold") {
 TEST_CASE("verify rebuilds every request when asked") {
   const auto body = [](const std::string& text) {
     const auto& codec = engine::script_codec();
-    return codec.frame({R"("model":"m")", {}, {}, std::vector<std::string_view>{text}, {}, {}});
+    return engine::whole_body(
+        codec, {R"("model":"m")", {}, {}, std::vector<std::string_view>{text}, {}, {}});
   };
   Cli cli = with_folded(body("hello"));
   CHECK_THAT(cli.run({"verify", "--requests"}).out,
