@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -41,11 +42,21 @@ class Target {
   virtual void append(std::size_t session, std::function<void()> done) = 0;
 };
 
-std::string payload(std::size_t salt) {
-  std::string text;
-  while (text.size() < 850) text += fmt::format("word{} ", (salt += 7919) % 5000);
-  return text;
-}
+/// Texts to write, made beforehand: making one takes longer than appending it.
+class Payloads {
+ public:
+  Payloads() {
+    std::size_t salt = 0;
+    for (std::string& text : texts_) {
+      while (text.size() < 850) text += fmt::format("word{} ", (salt += 7919) % 5000);
+    }
+  }
+  const std::string& next() { return texts_[next_++ % texts_.size()]; }
+
+ private:
+  std::array<std::string, 1021> texts_;
+  std::atomic<std::size_t> next_ = 0;
+};
 
 class JournalTarget : public Target {
  public:
@@ -61,7 +72,7 @@ class JournalTarget : public Target {
     }
   }
   void append(std::size_t session, std::function<void()> done) override {
-    journal_->append(tests::notice(pens_[session], payload(++salt_)),
+    journal_->append(tests::notice(pens_[session], payloads_.next()),
                      [done = std::move(done)](const auto& result) {
                        DAYBOOK_CHECK(result.has_value());
                        done();
@@ -71,7 +82,7 @@ class JournalTarget : public Target {
  private:
   std::unique_ptr<journal::Journal> journal_;
   std::vector<journal::SessionWriter> pens_;
-  std::atomic<std::size_t> salt_ = 0;
+  Payloads payloads_;
 };
 
 /// What both baselines share: a queue and one thread that empties it.
@@ -84,7 +95,7 @@ class BatchTarget : public Target {
   }
   void append(std::size_t session, std::function<void()> done) override {
     // Encoding is part of either side: only what happens to the bytes differs.
-    auto append = tests::notice(pens_[session], payload(++salt_));
+    auto append = tests::notice(pens_[session], payloads_.next());
     {
       const std::lock_guard lock(mutex_);
       queue_.push_back({session, std::move(append.events[0]), std::move(done)});
@@ -128,7 +139,7 @@ class BatchTarget : public Target {
   }
 
   std::vector<journal::SessionWriter> pens_;
-  std::atomic<std::size_t> salt_ = 0;
+  Payloads payloads_;
   std::mutex mutex_;
   std::condition_variable work_;
   std::vector<Item> queue_;
