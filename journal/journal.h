@@ -85,7 +85,7 @@ using EntryVisitor = std::function<bool(const Entry&)>;
 
 struct SessionInfo {
   SessionId session;
-  Head head;
+  Head head;  // the version alone when the last event is damaged
 };
 
 struct Checkpoint {

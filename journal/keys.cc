@@ -72,10 +72,6 @@ std::string event_key(const SessionId& session, std::uint64_t version) {
   return key;
 }
 
-std::string head_key(std::string_view session) {
-  return key_of(KeyKind::head, session);
-}
-
 std::string order_key(std::uint64_t position) {
   std::string key = key_of(KeyKind::order, {});
   put(key, position);
@@ -144,28 +140,6 @@ std::optional<std::string_view> unseal(std::string_view value) {
   Input checksum{value.substr(body.size())};
   if (checksum.take<std::uint64_t>() != xxh3_64(as_bytes(body))) return {};
   return body;
-}
-
-std::string encode_head(const Head& head) {
-  std::string value;
-  value.reserve(40);
-  put(value, head.version);
-  put(value, head.epoch);
-  put_digest(value, head.hash);
-  seal(value);
-  return value;
-}
-
-std::optional<Head> decode_head(std::string_view value) {
-  const auto body = unseal(value);
-  if (!body) return {};
-  Input in{*body};
-  Head head;
-  head.version = in.take<std::uint64_t>();
-  head.epoch = in.take<std::uint64_t>();
-  head.hash = in.take_digest();
-  if (!in.good) return {};
-  return head;
 }
 
 std::string encode_request(const RequestRecord& record) {

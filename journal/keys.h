@@ -18,7 +18,6 @@ namespace daybook::journal {
 /// First byte of a key in the default column family; never reuse one.
 enum class KeyKind : char {
   event = 'e',       // session 0x00 version -> event bytes
-  head = 'h',        // session -> version, epoch, hash
   order = 'o',       // position of a commit's first event -> the runs of that commit
   projection = 'p',  // session 0x00 projection -> checkpoint
   request = 'r',     // length of scope (2), scope, id -> content digest, version, session
@@ -27,7 +26,6 @@ enum class KeyKind : char {
 std::string event_key(const SessionId& session, std::uint64_t version);
 /// Start of all event keys of a session.
 std::string event_prefix(const SessionId& session);
-std::string head_key(std::string_view session);
 std::string order_key(std::uint64_t position);
 std::string projection_key(const SessionId& session, std::string_view projection);
 /// The scope must be shorter than 64 KiB.
@@ -60,8 +58,6 @@ struct OrderRun {
   std::uint32_t count = 0;
 };
 
-std::string encode_head(const Head& head);
-std::optional<Head> decode_head(std::string_view value);
 std::string encode_request(const RequestRecord& record);
 std::optional<RequestRecord> decode_request(std::string_view value);
 std::string encode_checkpoint(const Checkpoint& checkpoint);

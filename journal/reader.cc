@@ -8,6 +8,21 @@
 namespace daybook::journal {
 namespace {
 
+/// Version and stored value of a session's last event; version 0 when it has none.
+Result<std::pair<std::uint64_t, std::string>> last_event(Store& store, const SessionId& session) {
+  const std::string upper = after_prefix(event_prefix(session));
+  const rocksdb::Slice upper_slice(upper);
+  const auto it = store.iterate(upper_slice, false);
+  it->SeekForPrev(upper);
+  if (!it->status().ok()) {
+    return fail(
+        error_of(it->status(), fmt::format("reading the end of session {}", session.str())));
+  }
+  const auto key = it->Valid() ? parse_event_key(it->key().ToStringView()) : std::nullopt;
+  if (!key || key->session != session.str()) return std::pair(std::uint64_t{0}, std::string());
+  return std::pair(key->version, it->value().ToString());
+}
+
 /// One reading of one session, in either mode.
 class SessionReader {
  public:
@@ -22,7 +37,6 @@ class SessionReader {
   Result<bool> gap_before(std::uint64_t version);
   Result<bool> hole(std::uint64_t version, Error damage);
   Result<bool> pick_up_to(std::uint64_t last);
-  Result<bool> finish(const Head& head, const rocksdb::Status& scanned);
 
   Store& store_;
   const SessionId& session_;
@@ -30,7 +44,6 @@ class SessionReader {
   const EntryVisitor& visit_;
   Chain chain_;
   EventBuffer buffer_;
-  std::uint64_t from_ = 1;
 };
 
 /// In strict mode the first event read must link to the one before it, too.
@@ -109,14 +122,6 @@ Result<bool> SessionReader::pick_up_to(std::uint64_t last) {
 
 Result<void> SessionReader::run(std::uint64_t from) {
   from = std::max<std::uint64_t>(from, 1);
-  from_ = from;
-  // Before the iterator, which then sees at least this far.
-  auto head = read_head(store_, session_);
-  if (!head) {
-    auto more = hole(0, std::move(head.error()));
-    if (!more) return fail(std::move(more.error()));
-    if (!*more) return {};
-  }
   DAYBOOK_TRY(start_at(from));
   const std::string upper = after_prefix(event_prefix(session_));
   const rocksdb::Slice upper_slice(upper);
@@ -132,21 +137,11 @@ Result<void> SessionReader::run(std::uint64_t from) {
     return fail(at_place(error_of(it->status(), "reading the event"), session_.str(),
                          chain_.version() + 1));
   }
-  if (!head) return {};
-  auto more = finish(*head, it->status());
+  if (it->status().ok()) return {};
+  auto last = last_event(store_, session_);
+  auto more = last ? pick_up_to(last->first) : hole(chain_.version() + 1, std::move(last.error()));
   if (!more) return fail(std::move(more.error()));
   return {};
-}
-
-/// The stream must reach the head that was there before, and may go beyond it only to a newer one.
-Result<bool> SessionReader::finish(const Head& head, const rocksdb::Status& scanned) {
-  if (!scanned.ok()) return pick_up_to(head.version);
-  if (head.version > chain_.version()) return gap_before(head.version + 1);
-  if (head.version == chain_.version() || chain_.version() < from_) return true;
-  auto now = read_head(store_, session_);
-  if (now && now->version >= chain_.version()) return true;
-  return hole(chain_.version() + 1,
-              {ErrorCode::corrupt, "the session's head ends before its events"});
 }
 
 Result<std::string> checked_blob(const BlobRef& ref, std::optional<std::string> bytes) {
@@ -166,15 +161,17 @@ Result<std::string> checked_blob(const BlobRef& ref, std::optional<std::string> 
 }  // namespace
 
 Result<Head> read_head(Store& store, const SessionId& session) {
-  auto value = store.get(head_key(session.str()));
-  if (!value) return fail(std::move(value.error()));
-  if (!*value) return Head{};
-  const auto head = decode_head(**value);
-  if (!head) {
-    return fail(ErrorCode::corrupt,
-                fmt::format("session {}: its head is damaged; restore a backup", session.str()));
+  auto last = last_event(store, session);
+  if (!last) return fail(std::move(last.error()));
+  if (last->first == 0) return Head{};
+  EventBuffer buffer;
+  auto bytes = buffer.open(last->second);
+  if (bytes) {
+    const auto event = Chain(session, last->first - 1, {}).check(*bytes);
+    if (event) return Head{last->first, (*event)->epoch(), hash_of_event(*bytes)};
+    return fail(at_place(event.error(), session.str(), last->first));
   }
-  return *head;
+  return fail(at_place(bytes.error(), session.str(), last->first));
 }
 
 Result<void> read_session(Store& store, const SessionId& session, std::uint64_t from, ReadMode mode,
@@ -226,20 +223,23 @@ Result<void> read_tail(Store& store, std::uint64_t from, const EntryVisitor& vis
 }
 
 Result<std::vector<SessionInfo>> read_sessions(Store& store, std::string_view prefix) {
-  const std::string lower = head_key(prefix);
+  const std::string lower = std::string(1, static_cast<char>(KeyKind::event)).append(prefix);
   const std::string upper = after_prefix(lower);
   const rocksdb::Slice upper_slice(upper);
   const auto it = store.iterate(upper_slice, false);
   std::vector<SessionInfo> sessions;
-  for (it->Seek(lower); it->Valid(); it->Next()) {
-    const std::string_view name = it->key().ToStringView().substr(1);
-    auto session = SessionId::parse(name);
-    const auto head = decode_head(it->value().ToStringView());
-    if (!session || !head) {
-      return fail(ErrorCode::corrupt,
-                  fmt::format("session {}: its head is damaged; restore a backup", name));
+  it->Seek(lower);
+  while (it->Valid()) {
+    const auto key = parse_event_key(it->key().ToStringView());
+    auto session = SessionId::parse(key ? key->session : std::string_view());
+    if (!session) {
+      return fail(ErrorCode::corrupt, "a key in the journal is malformed: run `daybook verify`");
     }
-    sessions.push_back({std::move(*session), *head});
+    auto last = last_event(store, *session);
+    if (!last) return fail(std::move(last.error()));
+    const auto head = read_head(store, *session);
+    it->Seek(after_prefix(event_prefix(*session)));
+    sessions.push_back({std::move(*session), head.value_or(Head{last->first, 0, {}})});
   }
   if (!it->status().ok()) return fail(error_of(it->status(), "listing sessions"));
   return sessions;

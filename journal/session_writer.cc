@@ -44,13 +44,13 @@ Append SessionWriter::make(Batch batch, std::optional<RequestKey> request, bool 
   append.events.reserve(batch.drafts_.size());
   for (const EventDraft& draft : batch.drafts_) {
     const Stamp stamp = stamper_();
-    const Envelope envelope{.id = draft.id.value_or(
-                                Uuid::v7(stamp.utc_ns, stamp.random_hi, stamp.random_lo)),
-                            .session = session_.str(),
-                            .version = head_.version + 1,
-                            .recorded_at_ns = stamp.utc_ns,
-                            .epoch = head_.epoch,
-                            .prev_hash = head_.hash};
+    const Envelope envelope{
+        .id = draft.id.value_or(Uuid::v7(stamp.utc_ns, stamp.random_hi, stamp.random_lo)),
+        .session = session_.str(),
+        .version = head_.version + 1,
+        .recorded_at_ns = stamp.utc_ns,
+        .epoch = head_.epoch,
+        .prev_hash = head_.hash};
     append.events.push_back(encode_event(draft, envelope));
     ++head_.version;
     head_.hash = hash_of_event(as_bytes(append.events.back()));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "journal/chain.h"
 #include "journal/keys.h"
 #include "journal/reader.h"
@@ -9,7 +11,7 @@
 namespace daybook::journal {
 namespace {
 
-constexpr std::size_t kCachedHeads = 1 << 16;
+constexpr std::size_t kCachedSessions = 1 << 16;
 
 /// The version and epoch that the append builds on, against what is there.
 Result<void> check_turn(const Append& append, const Head& head) {
@@ -71,23 +73,11 @@ Result<void> check_blobs(const Append& append) {
 
 }  // namespace
 
-Result<Head> Stage::head(Store& store, const std::string& session) {
-  if (const auto it = staged_.find(session); it != staged_.end()) return it->second;
-  if (const auto it = heads_.find(session); it != heads_.end()) return it->second;
-  auto value = store.get(head_key(session));
-  if (!value) return fail(std::move(value.error()));
-  Head head;
-  if (*value) {
-    const auto decoded = decode_head(**value);
-    if (!decoded) {
-      return fail(ErrorCode::corrupt,
-                  fmt::format("session {}: its head is damaged; restore a backup", session));
-    }
-    head = *decoded;
-  }
-  if (heads_.size() >= kCachedHeads) heads_.clear();
-  heads_.emplace(session, head);
-  return head;
+Result<Stage::Session*> Stage::session(Store& store, const SessionId& id) {
+  if (const auto it = sessions_.find(id.str()); it != sessions_.end()) return &it->second;
+  auto head = read_head(store, id);
+  if (!head) return fail(std::move(head.error()));
+  return &sessions_.emplace(id.str(), Session{*head, *head, false}).first->second;
 }
 
 Result<void> Stage::check_request(Store& store, const RequestKey& request) {
@@ -145,7 +135,7 @@ Result<void> Stage::stage_blobs(Store& store, const Append& append) {
   return {};
 }
 
-void Stage::put(Store& store, const Append& append, const Head& head) {
+void Stage::put(Store& store, const Append& append) {
   std::string key = event_prefix(append.session);
   const std::size_t prefix_size = key.size();
   std::uint64_t version = append.expected_version;
@@ -169,27 +159,25 @@ void Stage::put(Store& store, const Append& append, const Head& head) {
   append_order_run(order_, append.session.str(), append.expected_version + 1,
                    static_cast<std::uint32_t>(append.events.size()));
   staged_events_ += append.events.size();
-  staged_[append.session.str()] = head;
 }
 
 Result<Appended> Stage::add(Store& store, const Append& append) {
   if (append.request) DAYBOOK_TRY(check_request(store, *append.request));
-  auto before = head(store, append.session.str());
-  if (!before) return fail(std::move(before.error()));
-  DAYBOOK_TRY(check_turn(append, *before));
-  auto after = check_events(append, *before);
+  auto found = session(store, append.session);
+  if (!found) return fail(std::move(found.error()));
+  Session& place = **found;
+  DAYBOOK_TRY(check_turn(append, place.staged));
+  auto after = check_events(append, place.staged);
   if (!after) return fail(std::move(after.error()));
   DAYBOOK_TRY(check_blobs(append));
   DAYBOOK_TRY(stage_blobs(store, append));
-  put(store, append, *after);
+  put(store, append);
+  place.staged = *after;
+  if (!std::exchange(place.touched, true)) touched_.push_back(&place);
   return Appended{*after, last()};
 }
 
 rocksdb::WriteBatch& Stage::batch(Store& store) {
-  for (const auto& [session, head] : staged_) {
-    const auto status = batch_.Put(store.main(), head_key(session), encode_head(head));
-    DAYBOOK_CHECK(status.ok());
-  }
   seal(order_);
   const auto status = batch_.Put(store.main(), order_key(last_ + 1), order_);
   DAYBOOK_CHECK(status.ok());
@@ -198,19 +186,27 @@ rocksdb::WriteBatch& Stage::batch(Store& store) {
 
 void Stage::committed() {
   last_ += staged_events_;
-  for (auto& [session, head] : staged_) heads_[session] = head;
+  for (Session* session : touched_) {
+    session->stored = session->staged;
+    session->touched = false;
+  }
+  clear();
+  if (sessions_.size() > kCachedSessions) sessions_.clear();
+}
+
+void Stage::forget(std::uint64_t last) {
+  clear();
+  sessions_.clear();
+  last_ = last;
+}
+
+void Stage::clear() {
   staged_events_ = 0;
-  staged_.clear();
+  touched_.clear();
   staged_requests_.clear();
   staged_blobs_.clear();
   batch_.Clear();
   order_.clear();
-}
-
-void Stage::forget(std::uint64_t last) {
-  committed();
-  heads_.clear();
-  last_ = last;
 }
 
 }  // namespace daybook::journal

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "journal/journal.h"
 #include "journal/store.h"
@@ -22,7 +23,7 @@ class Stage {
   /// Accepts the append, or refuses it without a trace.
   Result<Appended> add(Store& store, const Append& append);
 
-  bool empty() const { return staged_.empty(); }
+  bool empty() const { return staged_events_ == 0; }
   /// Position of the last staged event.
   std::uint64_t last() const { return last_ + staged_events_; }
   /// What to write; nothing may be added after this until `committed` or `forget`.
@@ -34,15 +35,23 @@ class Stage {
   void forget(std::uint64_t last);
 
  private:
-  Result<Head> head(Store& store, const std::string& session);
+  /// Where a session ends; an entry stays where it is until `forget`.
+  struct Session {
+    Head stored;
+    Head staged;
+    bool touched = false;  // by the batch
+  };
+
+  Result<Session*> session(Store& store, const SessionId& id);
   Result<void> check_request(Store& store, const RequestKey& request);
   Result<void> stage_blobs(Store& store, const Append& append);
-  void put(Store& store, const Append& append, const Head& head);
+  void put(Store& store, const Append& append);
+  void clear();
 
   std::uint64_t last_;
   std::uint64_t staged_events_ = 0;
-  std::unordered_map<std::string, Head> heads_;   // as stored: a cache
-  std::unordered_map<std::string, Head> staged_;  // as the batch will leave them
+  std::unordered_map<std::string, Session> sessions_;  // a cache
+  std::vector<Session*> touched_;
   std::unordered_map<std::string, Digest> staged_requests_;
   // Bytes are the append's, which outlives the batch.
   std::unordered_map<std::string, const Blob*> staged_blobs_;
