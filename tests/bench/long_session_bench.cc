@@ -15,6 +15,7 @@ namespace daybook::bench {
 namespace {
 
 constexpr std::uint64_t kEvents = 300'000;
+constexpr std::uint64_t kBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kCallsPerTurn = 12;
 constexpr std::size_t kEventsAfterCheckpoint = 900;
 constexpr double kTargetMib = 150;
@@ -38,7 +39,7 @@ Made make_session(const std::string& folder) {
   made.took_ms = time_ms([&] {
     const auto journal = open_journal(folder, journal::OpenMode::create);
     SessionMaker maker(*journal, "long");
-    while (maker.events() < kEvents) maker.work(kCallsPerTurn);
+    while (maker.bytes() < kBytes || maker.events() < kEvents) maker.work(kCallsPerTurn);
     maker.finish();
     made.events = maker.events();
     made.bytes = maker.bytes();
