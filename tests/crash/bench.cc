@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "tests/support/build_paths.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
@@ -82,9 +83,8 @@ std::map<std::string, std::string> Bench::tree() const {
 std::unique_ptr<Child> Bench::start(const std::vector<std::string>& arguments,
                                     const std::string& kill_point, bool terminal) const {
   ChildSpec spec;
-  spec.argv = {
-      "/bin/sh", "-c", "CRASH_PID=$$ exec \"$@\"", "sh",
-      kill_point.empty() ? DAYBOOK_BINARY_DIR "/daybook" : DAYBOOK_BINARY_DIR "/daybook_crash"};
+  spec.argv = {"/bin/sh", "-c", "CRASH_PID=$$ exec \"$@\"", "sh",
+               kill_point.empty() ? build_path("/daybook") : build_path("/daybook_crash")};
   spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
   spec.environment = {"PATH=/usr/bin:/bin", "HOME=" + place_.string(), "USER=tester",
                       "DAYBOOK_HOME=" + journal(), "DAYBOOK_TEST_KILL=" + kill_point};

@@ -2,6 +2,7 @@
 
 #include "engine/codecs.h"
 #include "tests/engine/codec_bench.h"
+#include "tests/support/build_paths.h"
 #include "tests/support/temp_dir.h"
 
 namespace daybook::tests {
@@ -18,7 +19,7 @@ using schema::FailureKind;
 using schema::StopReason;
 
 std::string golden(const std::string& name) {
-  return read_file(std::string(DAYBOOK_SOURCE_DIR) + "/tests/data/requests/" + name);
+  return read_file(source_path("/tests/data/requests/") + name);
 }
 
 std::string render(const Message& message) {

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "journal/rocks_journal.h"
+#include "tests/support/build_paths.h"
 #include "tests/support/journal_events.h"
 #include "tests/support/sample_events.h"
 #include "tests/support/temp_dir.h"
@@ -14,7 +15,7 @@ using journal::append_and_wait;
 using journal::Journal;
 using journal::OpenMode;
 
-const char kVersion1[] = DAYBOOK_SOURCE_DIR "/tests/data/journals/v1";
+const std::string kVersion1 = source_path("/tests/data/journals/v1");
 
 Result<std::unique_ptr<Journal>> open_as(const std::string& folder, OpenMode mode) {
   return journal::open_rocks_journal(
@@ -78,8 +79,8 @@ TEST_CASE("write the golden journal of this version", "[.generate]") {
   REQUIRE((*opened)->save_checkpoint(session, "p", {3, "code", "state"}).has_value());
   opened->reset();
   // RocksDB does not need them to open.
-  for (const char* name : {"lock", "db/LOCK"}) stdfs::remove(std::string(kVersion1) + "/" + name);
-  for (const auto& item : stdfs::directory_iterator(std::string(kVersion1) + "/db")) {
+  for (const char* name : {"lock", "db/LOCK"}) stdfs::remove(kVersion1 + "/" + name);
+  for (const auto& item : stdfs::directory_iterator(kVersion1 + "/db")) {
     if (item.path().filename().string().starts_with("OPTIONS")) stdfs::remove(item.path());
   }
 }

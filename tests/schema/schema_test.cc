@@ -5,17 +5,17 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/support/build_paths.h"
 #include "tests/support/temp_dir.h"
 
 namespace daybook::tests {
 namespace {
 
-const char kCurrent[] = DAYBOOK_SOURCE_DIR "/schema/event.fbs";
+const std::string kCurrent = source_path("/schema/event.fbs");
 
 std::vector<std::string> released() {
   std::vector<std::string> files;
-  for (const auto& item :
-       std::filesystem::directory_iterator(DAYBOOK_SOURCE_DIR "/schema/released")) {
+  for (const auto& item : std::filesystem::directory_iterator(source_path("/schema/released"))) {
     if (item.path().extension() == ".fbs") files.push_back(item.path().string());
   }
   return files;
@@ -80,11 +80,10 @@ TEST_CASE("the schema reads what every released version wrote") {
 
 TEST_CASE("the checks of the schema's growth see what they must") {
   TempDir dir;
-  const std::string old = read_file(DAYBOOK_SOURCE_DIR "/schema/released/event_v1.fbs");
+  const std::string old = read_file(source_path("/schema/released/event_v1.fbs"));
   const auto conforms = [&](const std::string& changed) {
     write_file(dir.str("changed.fbs"), changed);
-    return flatc_conforms(dir.str("changed.fbs"),
-                          DAYBOOK_SOURCE_DIR "/schema/released/event_v1.fbs");
+    return flatc_conforms(dir.str("changed.fbs"), source_path("/schema/released/event_v1.fbs"));
   };
   const std::string field = "table NoticeAdded { text:string; }";
   CHECK(conforms(replaced(old, field, "table NoticeAdded { text:string; more:string; }")));

@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/build_paths.h"
+
 namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kRoot = DAYBOOK_SOURCE_DIR;
+const fs::path kRoot = daybook::tests::source_path();
 const std::vector<std::string> kFolders = {"schema", "journal", "executor", "engine",
                                            "replay", "tools",   "tests"};
 
@@ -143,7 +145,7 @@ TEST_CASE("a folder cannot include what the table does not allow") {
       {"engine", {"schema", "journal", "executor", "engine"}},
       {"replay", {"schema", "journal", "executor", "engine", "replay"}},
   };
-  std::ifstream commands(fs::path(DAYBOOK_BINARY_DIR) / "compile_commands.json");
+  std::ifstream commands(daybook::tests::build_path("/compile_commands.json"));
   std::stringstream all;
   all << commands.rdbuf();
   for (const auto& row : table) {

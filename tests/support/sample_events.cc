@@ -3,6 +3,7 @@
 #include <flatbuffers/idl.h>
 #include <fmt/format.h>
 
+#include "tests/support/build_paths.h"
 #include "tests/support/temp_dir.h"
 
 namespace daybook::tests {
@@ -55,7 +56,7 @@ class Filler {
 
 std::vector<SampleEvent> sample_events(const SessionId& session) {
   flatbuffers::Parser parser;
-  const std::string schema = read_file(DAYBOOK_SOURCE_DIR "/schema/event.fbs");
+  const std::string schema = read_file(source_path("/schema/event.fbs"));
   DAYBOOK_CHECK(parser.Parse(schema.c_str()));
   const auto* payloads = parser.enums_.Lookup("daybook.schema.Payload");
   DAYBOOK_CHECK(payloads != nullptr);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "journal/rocks_journal.h"
+#include "tests/support/build_paths.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
@@ -21,9 +22,9 @@ struct Shell {
   }
   /// Exit code of a shell command in which $daybook is the program.
   int operator()(const std::string& command) const {
-    const std::string script = "unset DAYBOOK_CONFIG; daybook=" DAYBOOK_BINARY_DIR
-                               "/daybook; export DAYBOOK_HOME=" +
-                               dir.str("journal") + "; cd " + dir.str() + "; " + command;
+    const std::string script = "unset DAYBOOK_CONFIG; daybook=" + build_path("/daybook") +
+                               "; export DAYBOOK_HOME=" + dir.str("journal") + "; cd " + dir.str() +
+                               "; " + command;
     const int status = std::system(("bash -c '" + script + "'").c_str());
     REQUIRE(WIFEXITED(status));
     return WEXITSTATUS(status);

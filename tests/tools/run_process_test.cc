@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/support/build_paths.h"
 #include "tests/support/temp_dir.h"
 
 namespace daybook::tests {
@@ -22,9 +23,9 @@ struct Place {
     write_file(dir.path() / name, toml);
   }
   int operator()(const std::string& command) const {
-    const std::string script = "unset DAYBOOK_CONFIG; daybook=" DAYBOOK_BINARY_DIR
-                               "/daybook; export DAYBOOK_HOME=" +
-                               dir.str("journal") + "; cd " + dir.str("work") + "; " + command;
+    const std::string script = "unset DAYBOOK_CONFIG; daybook=" + build_path("/daybook") +
+                               "; export DAYBOOK_HOME=" + dir.str("journal") + "; cd " +
+                               dir.str("work") + "; " + command;
     const int status = std::system(("bash -c '" + script + "'").c_str());
     REQUIRE(WIFEXITED(status));
     return WEXITSTATUS(status);
