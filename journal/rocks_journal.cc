@@ -11,6 +11,7 @@
 
 #include "journal/folder.h"
 #include "journal/keys.h"
+#include "journal/opening.h"
 #include "journal/owner_lock.h"
 #include "journal/reader.h"
 #include "journal/store.h"
@@ -21,68 +22,23 @@
 namespace daybook::journal {
 namespace {
 
-/// Where a journal is, and through what it is reached.
-struct Site {
-  FolderPaths paths;
-  std::shared_ptr<rocksdb::FileSystem> fs;
-  std::shared_ptr<rocksdb::Env> env;
-};
-
-struct ReaderStore {
-  std::unique_ptr<Store> store;
-  std::uint64_t last = 0;  // position of its last event
-};
-
-/// Opens a snapshot of the database that changes nothing on disk, and checks that it is complete.
-Result<ReaderStore> look_at(const Site& site) {
-  // Before the database: a witness read later could be ahead of what was read.
-  auto witnessed = Witness::read(*site.fs, site.paths.witness);
-  if (!witnessed) return fail(std::move(witnessed.error()));
-  auto store = open_store(site.paths.db, site.env.get(), StoreMode::reader, false);
-  if (!store) return fail(std::move(store.error()));
-  auto last = last_position(**store);
-  if (!last) return fail(std::move(last.error()));
-  DAYBOOK_TRY(check_witness(*last, *witnessed, site.paths.folder));
-  return ReaderStore{std::move(*store), *last};
-}
-
-/// Names and sizes of the database's files.
-std::string listing_of(const Site& site) {
-  std::vector<rocksdb::Env::FileAttributes> files;
-  std::string listing;
-  if (!site.env->GetChildrenFileAttributes(site.paths.db, &files).ok()) return listing;
-  for (const auto& file : files) listing += fmt::format("{} {}\n", file.name, file.size_bytes);
-  return listing;
-}
-
-/// Beside a writer: it replaces files, sometimes while they are being opened here.
-Result<ReaderStore> open_reader_store(const Site& site) {
-  constexpr int kAttempts = 10;
-  for (int attempt = 1;; ++attempt) {
-    const std::string before = listing_of(site);
-    auto opened = look_at(site);
-    if (opened || attempt == kAttempts || listing_of(site) == before) return opened;
+/// RocksDB's usual environment, but with another clock.
+class ClockedEnv : public rocksdb::EnvWrapper {
+ public:
+  ClockedEnv(std::unique_ptr<rocksdb::Env> base, std::shared_ptr<rocksdb::SystemClock> clock)
+      : EnvWrapper(std::move(base)) {
+    system_clock_ = std::move(clock);
   }
-}
+};
 
-/// Opens an existing database for writing. RocksDB deletes what it could not recover, so a look
-/// that changes nothing comes first.
-Result<std::unique_ptr<Store>> reopen_writer_store(const Site& site) {
-  DAYBOOK_TRY(look_at(site));
-  return open_store(site.paths.db, site.env.get(), StoreMode::writer, false);
-}
-
-/// Makes the journal, or finishes making it; whatever is there already stays.
-Result<std::unique_ptr<Store>> create_journal(const Site& site) {
-  const auto made = site.fs->CreateDirIfMissing(site.paths.db, rocksdb::IOOptions(), nullptr);
-  if (!made.ok()) return fail(error_of(made, fmt::format("making {}", site.paths.db)));
-  auto store = open_store(site.paths.db, site.env.get(), StoreMode::writer, true);
-  if (!store) return store;
-  auto last = last_position(**store);
-  if (!last) return fail(std::move(last.error()));
-  DAYBOOK_TRY(Witness::create(*site.fs, site.paths.witness, *last));
-  DAYBOOK_TRY(mark_folder(*site.fs, site.paths));
-  return store;
+Site make_site(const RocksOptions& options) {
+  auto base = options.file_system ? options.file_system : rocksdb::FileSystem::Default();
+  auto fs = private_files(std::move(base));
+  std::shared_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(fs);
+  if (options.clock) {
+    env = std::make_shared<ClockedEnv>(rocksdb::NewCompositeEnv(fs), options.clock);
+  }
+  return {FolderPaths(options.folder), std::move(fs), std::move(env)};
 }
 
 /// What the writing and the reading journal share: everything that only reads.
@@ -175,7 +131,7 @@ class WritingJournal final : public RocksReader {
       : RocksReader(std::move(site), std::move(store)),
         lock_(std::move(lock)),
         writer_(gate_, std::move(witness), last, std::move(post),
-                [this] { return reopen_writer_store(site_); }) {}
+                [this] { return open_writer_store(site_); }) {}
 
   void append(Append append, AppendDone done) override {
     writer_.submit(std::move(append), std::move(done));
@@ -245,7 +201,7 @@ Result<std::unique_ptr<Journal>> open_writing(Site site, RocksOptions options, F
   auto locked_state = inspect_folder(*site.fs, site.paths);
   if (!locked_state) return fail(std::move(locked_state.error()));
   auto store =
-      *locked_state == FolderState::journal ? reopen_writer_store(site) : create_journal(site);
+      *locked_state == FolderState::journal ? open_writer_store(site) : create_journal(site);
   if (!store) return fail(std::move(store.error()));
   auto last = last_position(**store);
   if (!last) return fail(std::move(last.error()));
@@ -259,9 +215,7 @@ Result<std::unique_ptr<Journal>> open_writing(Site site, RocksOptions options, F
 }  // namespace
 
 Result<std::unique_ptr<Journal>> open_rocks_journal(RocksOptions options) {
-  auto base = options.file_system ? options.file_system : rocksdb::FileSystem::Default();
-  auto fs = private_files(std::move(base));
-  Site site{FolderPaths(options.folder), fs, rocksdb::NewCompositeEnv(fs)};
+  Site site = make_site(options);
   auto state = inspect_folder(*site.fs, site.paths);
   if (!state) return fail(std::move(state.error()));
   if (*state != FolderState::journal && options.mode != OpenMode::create) {

@@ -9,7 +9,8 @@
 
 namespace rocksdb {
 class FileSystem;
-}
+class SystemClock;
+}  // namespace rocksdb
 
 namespace daybook::journal {
 
@@ -32,6 +33,9 @@ struct RocksOptions {
 
   /// A file system to put under RocksDB, for fault tests. Null: the operating system's.
   std::shared_ptr<rocksdb::FileSystem> file_system;
+
+  /// What RocksDB waits with, for fault tests: it sleeps after failures. Null: the real one.
+  std::shared_ptr<rocksdb::SystemClock> clock = nullptr;
 };
 
 /// Errors: `not_found` (no journal there), `invalid_argument` (something else is there), `busy`

@@ -152,6 +152,12 @@ Result<std::uint64_t> last_position(Store& store) {
     next_first = *first;
   }
   if (!it->status().ok()) return fail(error_of(it->status(), "reading the journal's order index"));
+  if (!it->Valid() && seen > 0 && next_first != 1) {
+    return fail(ErrorCode::corrupt,
+                fmt::format("the journal's order index begins at position {} instead of 1: restore "
+                            "a backup, or read what is left without --strict",
+                            next_first));
+  }
   return last;
 }
 

@@ -11,6 +11,7 @@
 #include "tests/support/commands.h"
 #include "tests/support/journal_events.h"
 #include "tests/support/memory_dir.h"
+#include "tests/support/memory_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace daybook::tests {
@@ -23,7 +24,7 @@ using journal::OpenMode;
 
 Result<std::unique_ptr<Journal>> open_as(const std::string& folder, OpenMode mode) {
   return journal::open_rocks_journal(
-      {.folder = folder, .mode = mode, .owner = "test", .post = {}, .file_system = {}});
+      {.folder = folder, .mode = mode, .owner = "test", .post = {}, .file_system = memory_files()});
 }
 
 /// Some events in a table file and a blob file, some in the log only.

@@ -5,6 +5,7 @@
 #include "tests/support/faulty_fs.h"
 #include "tests/support/journal_events.h"
 #include "tests/support/memory_dir.h"
+#include "tests/support/memory_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace daybook::tests {
@@ -17,8 +18,11 @@ using journal::Journal;
 
 Result<std::unique_ptr<Journal>> open_on(const std::string& folder,
                                          std::shared_ptr<rocksdb::FileSystem> fs) {
-  return journal::open_rocks_journal(
-      {.folder = folder, .owner = "test", .post = {}, .file_system = std::move(fs)});
+  return journal::open_rocks_journal({.folder = folder,
+                                      .owner = "test",
+                                      .post = {},
+                                      .file_system = std::move(fs),
+                                      .clock = std::make_shared<HastyClock>()});
 }
 
 /// What the outside world knows of the session: the oracle.
@@ -70,7 +74,7 @@ Expected run_workload(const std::string& folder, const std::shared_ptr<rocksdb::
 }
 
 void check_survivors(const std::string& folder, const Expected& expected) {
-  auto opened = open_on(folder, nullptr);
+  auto opened = open_on(folder, memory_files());
   INFO((opened ? "" : opened.error().message));
   REQUIRE(opened.has_value());
   auto events = event_bytes(**opened, session_id("demo"));

@@ -11,7 +11,8 @@
 #include "journal/rocks_journal.h"
 #include "journal/store.h"
 #include "tests/support/journal_events.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/memory_files.h"
 
 namespace daybook::tests {
 namespace {
@@ -41,7 +42,7 @@ class Tampered {
 
   std::unique_ptr<Journal> open() {
     auto opened = journal::open_rocks_journal(
-        {.folder = folder_, .owner = "test", .post = {}, .file_system = {}});
+        {.folder = folder_, .owner = "test", .post = {}, .file_system = memory_files()});
     INFO((opened ? "" : opened.error().message));
     REQUIRE(opened.has_value());
     return std::move(*opened);
@@ -50,8 +51,9 @@ class Tampered {
   /// Changes the stored value of a key, or deletes it when `change` returns nothing.
   void tamper(const std::string& key,
               const std::function<std::optional<std::string>(std::string)>& change) {
-    const auto store = journal::open_store(folder_ + "/db", rocksdb::Env::Default(),
-                                           journal::StoreMode::writer, false);
+    const auto env = rocksdb::NewCompositeEnv(memory_files());
+    const auto store =
+        journal::open_store(folder_ + "/db", env.get(), journal::StoreMode::writer, false);
     REQUIRE(store.has_value());
     auto family = key.size() == 16 ? (*store)->blobs() : (*store)->main();
     std::string value;
@@ -69,7 +71,7 @@ class Tampered {
   const SessionId demo = session_id("demo");
 
  private:
-  TempDir dir_;
+  MemoryDir dir_;
   std::string folder_ = dir_.str("journal");
 };
 

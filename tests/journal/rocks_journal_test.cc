@@ -3,7 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "tests/journal/conformance.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/memory_files.h"
 
 namespace daybook::tests {
 namespace {
@@ -11,15 +12,17 @@ namespace {
 class RocksPlace : public JournalPlace {
  public:
   std::unique_ptr<journal::Journal> open() override {
-    auto opened = journal::open_rocks_journal(
-        {.folder = dir_.str("journal"), .owner = "test", .post = {}, .file_system = {}});
+    auto opened = journal::open_rocks_journal({.folder = dir_.str("journal"),
+                                               .owner = "test",
+                                               .post = {},
+                                               .file_system = memory_files()});
     INFO((opened ? "" : opened.error().message));
     REQUIRE(opened.has_value());
     return std::move(*opened);
   }
 
  private:
-  TempDir dir_;
+  MemoryDir dir_;
 };
 
 }  // namespace

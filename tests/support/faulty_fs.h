@@ -5,6 +5,7 @@
 #pragma once
 
 #include <rocksdb/file_system.h>
+#include <rocksdb/system_clock.h>
 
 #include <cstdint>
 #include <functional>
@@ -21,9 +22,17 @@ namespace daybook::tests {
 /// What happens to bytes that were written but not synced when the power goes.
 enum class UnsyncedBytes { drop, keep, tear };
 
+/// Does not sleep: RocksDB takes a second of rest after every failed flush.
+class HastyClock : public rocksdb::SystemClockWrapper {
+ public:
+  HastyClock() : SystemClockWrapper(rocksdb::SystemClock::Default()) {}
+  const char* Name() const override { return "DaybookHastyClock"; }
+  void SleepForMicroseconds(int) override {}
+};
+
 class FaultyFs : public rocksdb::FileSystemWrapper {
  public:
-  /// Steps are counted for files below `root` only.
+  /// What is in `root` already counts as synced.
   explicit FaultyFs(std::string root);
 
   const char* Name() const override { return "DaybookFaultyFs"; }

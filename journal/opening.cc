@@ -1,0 +1,140 @@
+#include "journal/opening.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "journal/manifest.h"
+#include "journal/rocks_log.h"
+#include "journal/verify.h"
+#include "journal/witness.h"
+
+namespace daybook::journal {
+namespace {
+
+/// Opens a snapshot of the database that changes nothing on disk, and checks that it is complete.
+Result<ReaderStore> look_at(const Site& site) {
+  // Before the database: a witness read later could be ahead of what was read.
+  auto witnessed = Witness::read(*site.fs, site.paths.witness);
+  if (!witnessed) return fail(std::move(witnessed.error()));
+  auto store = open_store(site.paths.db, site.env.get(), StoreMode::reader, false);
+  if (!store) return fail(std::move(store.error()));
+  auto last = last_position(**store);
+  if (!last) return fail(std::move(last.error()));
+  DAYBOOK_TRY(check_witness(*last, *witnessed, site.paths.folder));
+  return ReaderStore{std::move(*store), *last};
+}
+
+/// Names and sizes of the database's files.
+std::string listing_of(const Site& site) {
+  std::vector<rocksdb::Env::FileAttributes> files;
+  std::string listing;
+  if (!site.env->GetChildrenFileAttributes(site.paths.db, &files).ok()) return listing;
+  for (const auto& file : files) listing += fmt::format("{} {}\n", file.name, file.size_bytes);
+  return listing;
+}
+
+std::optional<TornManifest> torn_manifest_of(const Site& site, const Error& why) {
+  if (why.code != ErrorCode::corrupt) return {};
+  auto torn = find_torn_manifest(*site.fs, site.paths.db);
+  return torn ? std::move(*torn) : std::nullopt;
+}
+
+/// Whether the journal is whole without the torn end of its manifest, which stays on disk.
+Result<void> check_without(const Site& site, const TornManifest& torn) {
+  const auto fs = without_torn_end(site.fs, torn);
+  // RocksDB keeps the environment by address, and the store goes before it.
+  const Site view{site.paths, fs, rocksdb::NewCompositeEnv(fs)};
+  auto looked = look_at(view);
+  if (!looked) return fail(std::move(looked.error()));
+  // A witness that did not reach the disk may allow too much, so everything is read: what an older
+  // table of files does not name would be missing somewhere.
+  auto report = verify_store(*looked->store, {});
+  if (!report) return fail(std::move(report.error()));
+  if (!report->damage.empty()) {
+    const Finding& first = report->damage.front();
+    return fail(ErrorCode::corrupt, fmt::format("{}: {}", first.where, first.what));
+  }
+  return {};
+}
+
+/// Cuts a manifest that ends in a record which never became durable. `why` is what opening it said,
+/// and what this returns when the manifest is not the reason.
+Result<void> mend_manifest(const Site& site, Error why, bool has_events) {
+  const auto torn = torn_manifest_of(site, why);
+  if (!torn) return fail(std::move(why));
+  if (has_events) {
+    if (auto checked = check_without(site, *torn); !checked) {
+      Error& error = checked.error();
+      if (error.code != ErrorCode::corrupt) return fail(std::move(error));
+      if (error.message == why.message) return fail(std::move(why));
+      return fail(ErrorCode::corrupt,
+                  fmt::format("{} is damaged from byte {} on, and that was no unfinished write: "
+                              "without it, {}; nothing was changed, restore a backup",
+                              torn->path, torn->whole_bytes, error.message));
+    }
+  }
+  auto kept = cut_manifest(*site.fs, *torn);
+  if (!kept) return fail(std::move(kept.error()));
+  journal_log()->warn(
+      "{} ended in a record that a loss of power left unfinished; it was cut to {} bytes, no event "
+      "is missing, and the damaged file is kept as {}",
+      torn->path, torn->whole_bytes, *kept);
+  return {};
+}
+
+}  // namespace
+
+Result<ReaderStore> open_reader_store(const Site& site) {
+  // Beside a writer: it replaces files, sometimes while they are being opened here.
+  constexpr int kAttempts = 10;
+  for (int attempt = 1;; ++attempt) {
+    const std::string before = listing_of(site);
+    auto opened = look_at(site);
+    if (opened) return opened;
+    if (attempt < kAttempts && listing_of(site) != before) continue;
+    const auto torn = torn_manifest_of(site, opened.error());
+    if (!torn || !check_without(site, *torn)) return opened;
+    return fail(
+        ErrorCode::corrupt,
+        fmt::format("{} is damaged from byte {} on, as a loss of power leaves it; no event is "
+                    "missing, but reading repairs nothing: open the journal for writing "
+                    "once, for example with daybook run",
+                    torn->path, torn->whole_bytes));
+  }
+}
+
+Result<std::unique_ptr<Store>> open_writer_store(const Site& site) {
+  // RocksDB deletes what it could not recover, so a look that changes nothing comes first.
+  if (auto looked = look_at(site); !looked) {
+    DAYBOOK_TRY(mend_manifest(site, std::move(looked.error()), true));
+    DAYBOOK_TRY(look_at(site));
+  }
+  return open_store(site.paths.db, site.env.get(), StoreMode::writer, false);
+}
+
+Result<std::unique_ptr<Store>> create_journal(const Site& site) {
+  const auto made = site.fs->CreateDirIfMissing(site.paths.db, rocksdb::IOOptions(), nullptr);
+  if (!made.ok()) return fail(error_of(made, fmt::format("making {}", site.paths.db)));
+  const auto open = [&] {
+    return open_store(site.paths.db, site.env.get(), StoreMode::writer, true);
+  };
+  auto store = open();
+  if (!store) {
+    // A folder that lost its marker only may hold events; one that is half made holds none.
+    const auto witnessed = Witness::read(*site.fs, site.paths.witness);
+    DAYBOOK_TRY(mend_manifest(site, std::move(store.error()), witnessed.value_or(0) > 0));
+    store = open();
+  }
+  if (!store) return store;
+  auto last = last_position(**store);
+  if (!last) return fail(std::move(last.error()));
+  DAYBOOK_TRY(Witness::create(*site.fs, site.paths.witness, *last));
+  DAYBOOK_TRY(mark_folder(*site.fs, site.paths));
+  return store;
+}
+
+}  // namespace daybook::journal

@@ -1,0 +1,37 @@
+// How a journal's database comes to be open: looked at first, then made, mended or opened.
+#pragma once
+
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "journal/folder.h"
+#include "journal/store.h"
+
+namespace daybook::journal {
+
+/// Where a journal is, and through what it is reached.
+struct Site {
+  FolderPaths paths;
+  std::shared_ptr<rocksdb::FileSystem> fs;
+  std::shared_ptr<rocksdb::Env> env;
+};
+
+struct ReaderStore {
+  std::unique_ptr<Store> store;
+  std::uint64_t last = 0;  // position of its last event
+};
+
+/// A snapshot that changes nothing on disk, also beside a writer, checked to be complete.
+Result<ReaderStore> open_reader_store(const Site& site);
+
+/// Opens an existing journal for writing. When acknowledged events are missing this fails and
+/// nothing was changed; an unfinished write to RocksDB's table of files is mended.
+Result<std::unique_ptr<Store>> open_writer_store(const Site& site);
+
+/// Makes the journal, or finishes making it; whatever is there already stays.
+Result<std::unique_ptr<Store>> create_journal(const Site& site);
+
+}  // namespace daybook::journal
