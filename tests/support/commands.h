@@ -41,8 +41,11 @@ inline std::int64_t ms_of(const std::function<void()>& work) {
       .count();
 }
 
+/// An upper bound for what takes no time on an idle machine, where a failure would wait for ever.
+inline constexpr int kPromptMs = 30'000;
+
 /// Waits until `condition` holds, up to a deadline; whether it did.
-inline bool eventually(const std::function<bool()>& condition, int limit_ms = 5000) {
+inline bool eventually(const std::function<bool()>& condition, int limit_ms = kPromptMs) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_ms);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
