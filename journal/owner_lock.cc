@@ -54,7 +54,7 @@ Error os_error(int number, const std::string& what) {
     advice = "free some space and try again";
   } else if (number == EACCES || number == EPERM || number == EROFS) {
     code = ErrorCode::permission;
-    advice = "check the folder's owner and mode, or open it for reading only";
+    advice = "check its owner and mode, and whether its file system is mounted read-only";
   }
   return {code, fmt::format("{} failed: {}; {}", what, std::strerror(number), advice)};
 }

@@ -5,10 +5,12 @@
 #include <rocksdb/file_system.h>
 #include <rocksdb/utilities/checkpoint.h>
 
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "journal/copy.h"
 #include "journal/folder.h"
 #include "journal/keys.h"
 #include "journal/opening.h"
@@ -39,6 +41,52 @@ Site make_site(const RocksOptions& options) {
     env = std::make_shared<ClockedEnv>(rocksdb::NewCompositeEnv(fs), options.clock);
   }
   return {FolderPaths(options.folder), std::move(fs), std::move(env)};
+}
+
+/// Makes the folder of a copy, which must not be there.
+Result<void> claim_copy(const Site& copy) {
+  auto state = inspect_folder(*copy.fs, copy.paths);
+  if (!state) return fail(std::move(state.error()));
+  if (*state != FolderState::absent) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} exists already: name a folder that does not", copy.paths.folder));
+  }
+  return make_folder(*copy.fs, copy.paths);
+}
+
+/// Turns the folder, whose database is complete, into a journal.
+Result<void> finish_copy(const Site& copy) {
+  std::uint64_t last = 0;
+  {
+    auto copied = open_store(copy.paths.db, copy.env.get(), StoreMode::reader, false);
+    if (!copied) return fail(std::move(copied.error()));
+    auto position = last_position(**copied);
+    if (!position) return fail(std::move(position.error()));
+    last = *position;
+  }
+  DAYBOOK_TRY(Witness::create(*copy.fs, copy.paths.witness, last));
+  return mark_folder(*copy.fs, copy.paths);
+}
+
+/// Copies what is in the journal now to a database at `path`, and checks every byte of the copy.
+Result<void> copy_now(const Site& site, const std::string& path) {
+  auto from = open_reader_store(site);
+  if (!from) return fail(std::move(from.error()));
+  {
+    auto to = open_store(path, site.env.get(), StoreMode::writer, true);
+    if (!to) return fail(std::move(to.error()));
+    DAYBOOK_TRY(copy_store(*from->store, **to));
+  }
+  auto copied = open_store(path, site.env.get(), StoreMode::reader, false);
+  if (!copied) return fail(std::move(copied.error()));
+  auto report = verify_store(**copied, {});
+  if (!report) return fail(std::move(report.error()));
+  if (report->damage.empty()) return {};
+  return fail(
+      ErrorCode::corrupt,
+      fmt::format("the copy would be damaged, and was not kept ({}: {}); run daybook "
+                  "verify on the journal in {}",
+                  report->damage.front().where, report->damage.front().what, site.paths.folder));
 }
 
 /// What the writing and the reading journal share: everything that only reads.
@@ -97,7 +145,7 @@ class ReadingJournal final : public RocksReader {
   Result<void> save_checkpoint(const SessionId&, std::string_view, const Checkpoint&) override {
     return fail(read_only());
   }
-  Result<void> backup(const std::string&) override { return fail(read_only()); }
+  Result<void> backup(const std::string& folder) override;
 
   /// Opens the database again when the witness says that there is more. RocksDB's secondary
   /// instance would follow more cheaply, but version 7.8 crashes in it when reading blob files.
@@ -156,15 +204,36 @@ class WritingJournal final : public RocksReader {
   Writer writer_;
 };
 
+/// Beside a writer. Its files cannot be linked as a checkpoint does: it may be replacing them, and
+/// only it knows which belong together.
+Result<void> ReadingJournal::backup(const std::string& folder) {
+  constexpr int kAttempts = 5;
+  const Site copy{FolderPaths(folder), site_.fs, site_.env};
+  DAYBOOK_TRY(claim_copy(copy));
+  // Until it is whole it has another name: nothing takes it for a journal half made.
+  const std::string unfinished = copy.paths.db + ".unfinished";
+  std::error_code ignored;
+  Result<void> copied;
+  for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    const std::string before = listing_of(site_);
+    std::filesystem::remove_all(unfinished, ignored);
+    copied = copy_now(site_, unfinished);
+    // A file may be gone between the moment it was listed and the moment it was opened.
+    if (copied || listing_of(site_) == before) break;
+  }
+  if (copied) {
+    const auto status =
+        copy.fs->RenameFile(unfinished, copy.paths.db, rocksdb::IOOptions(), nullptr);
+    if (!status.ok()) copied = fail(error_of(status, fmt::format("making {}", copy.paths.db)));
+  }
+  if (copied) copied = finish_copy(copy);
+  if (!copied) std::filesystem::remove_all(copy.paths.folder, ignored);
+  return copied;
+}
+
 Result<void> WritingJournal::backup(const std::string& folder) {
   const Site copy{FolderPaths(folder), site_.fs, site_.env};
-  auto state = inspect_folder(*copy.fs, copy.paths);
-  if (!state) return fail(std::move(state.error()));
-  if (*state != FolderState::absent) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{} exists already: name a folder that does not", folder));
-  }
-  DAYBOOK_TRY(make_folder(*copy.fs, copy.paths));
+  DAYBOOK_TRY(claim_copy(copy));
   DAYBOOK_TRY(with_store([&](Store& store) -> Result<void> {
     rocksdb::Checkpoint* raw = nullptr;
     auto status = rocksdb::Checkpoint::Create(&store.db(), &raw);
@@ -173,12 +242,7 @@ Result<void> WritingJournal::backup(const std::string& folder) {
     if (!status.ok()) return fail(error_of(status, fmt::format("copying to {}", folder)));
     return {};
   }));
-  auto copied = open_store(copy.paths.db, copy.env.get(), StoreMode::reader, false);
-  if (!copied) return fail(std::move(copied.error()));
-  auto last = last_position(**copied);
-  if (!last) return fail(std::move(last.error()));
-  DAYBOOK_TRY(Witness::create(*copy.fs, copy.paths.witness, *last));
-  return mark_folder(*copy.fs, copy.paths);
+  return finish_copy(copy);
 }
 
 Error no_journal(const Site& site) {

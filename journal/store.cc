@@ -64,6 +64,21 @@ rocksdb::ColumnFamilyOptions family_options(bool blobs,
   return options;
 }
 
+/// RocksDB calls a file that is gone an I/O error: to the journal it is damage.
+Error cannot_open(const rocksdb::Status& status, const std::string& path) {
+  Error error = error_of(status, fmt::format("opening the journal's database {}", path));
+  const bool is_missing = status.IsPathNotFound() || status.IsNotFound() ||
+                          error.message.find("No such file or directory") != std::string::npos;
+  if (is_missing || error.code == ErrorCode::corrupt) {
+    error.code = ErrorCode::corrupt;
+    error.message = fmt::format(
+        "the journal's database {} is {}, and none of its sessions can be read ({}); nothing was "
+        "changed, restore the folder's files or a backup of the journal",
+        path, is_missing ? "not whole" : "damaged", status.ToString());
+  }
+  return error;
+}
+
 }  // namespace
 
 Store::Store(std::unique_ptr<rocksdb::DB> db, rocksdb::ColumnFamilyHandle* main,
@@ -118,7 +133,7 @@ Result<std::unique_ptr<Store>> open_store(const std::string& path, rocksdb::Env*
       status = rocksdb::DB::OpenForReadOnly(options, path, families, &handles, &db);
       break;
   }
-  if (!status.ok()) return fail(error_of(status, fmt::format("opening the journal in {}", path)));
+  if (!status.ok()) return fail(cannot_open(status, path));
   DAYBOOK_CHECK(handles.size() == 2);
   return std::make_unique<Store>(std::unique_ptr<rocksdb::DB>(db), handles[0], handles[1]);
 }
@@ -145,7 +160,7 @@ Result<std::uint64_t> last_position(Store& store) {
     if (!runs || (seen > 0 && after != next_first)) {
       return fail(ErrorCode::corrupt,
                   fmt::format("the journal's order index is damaged at position {}: restore a "
-                              "backup, or read what is left without --strict",
+                              "backup",
                               *first));
     }
     if (seen == 0) last = after - 1;
@@ -183,7 +198,7 @@ Error error_of(const rocksdb::Status& status, const std::string& what) {
   } else if (text.find("Permission denied") != std::string::npos ||
              text.find("Read-only file system") != std::string::npos) {
     code = ErrorCode::permission;
-    advice = "check the folder's owner and mode, or open it for reading only";
+    advice = "check its owner and mode, and whether its file system is mounted read-only";
   }
   return {code, fmt::format("{} failed: {}; {}", what, text, advice)};
 }

@@ -13,9 +13,6 @@ namespace {
 Result<int> run(Context& context, const Arguments& arguments) {
   const auto from = journal_folder(context, arguments);
   if (!from) return fail(from.error());
-  // A consistent copy needs the writer's hold on the files.
-  const auto journal = context.open_journal(*from, journal::OpenMode::write);
-  if (!journal) return fail(journal.error());
   const std::filesystem::path given(*arguments.text("FOLDER"));
   const std::string folder =
       given.is_absolute() ? given.string() : (context.current_folder / given).string();
@@ -23,6 +20,9 @@ Result<int> run(Context& context, const Arguments& arguments) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("'{}' lies in the journal itself; give a folder outside it", folder));
   }
+  // Beside a writer as well as without one.
+  const auto journal = context.open_journal(*from, journal::OpenMode::read_only);
+  if (!journal) return fail(journal.error());
   DAYBOOK_TRY((*journal)->backup(folder));
   if (arguments.flag("--json")) {
     context.out << JsonWriter().begin_object().member("folder", folder).end_object().text() << '\n';

@@ -1,37 +1,8 @@
 // `daybook run` as a process, for what a careless or hostile caller does.
-#include <sys/wait.h>
-
-#include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
-
-#include "tests/support/build_paths.h"
-#include "tests/support/temp_dir.h"
+#include "tests/tools/place.h"
 
 namespace daybook::tests {
 namespace {
-
-struct Place {
-  TempDir dir;
-
-  Place() {
-    std::filesystem::create_directories(dir.path() / "work");
-    std::filesystem::create_directories(dir.path() / "more");
-    scenario("answer.toml", "[[response]]\ntext = \"hello\"\n");
-  }
-  void scenario(const std::string& name, const std::string& toml) const {
-    write_file(dir.path() / name, toml);
-  }
-  int operator()(const std::string& command) const {
-    const std::string script = "unset DAYBOOK_CONFIG; daybook=" + build_path("/daybook") +
-                               "; export DAYBOOK_HOME=" + dir.str("journal") + "; cd " +
-                               dir.str("work") + "; " + command;
-    const int status = std::system(("bash -c '" + script + "'").c_str());
-    REQUIRE(WIFEXITED(status));
-    return WEXITSTATUS(status);
-  }
-  std::string file(const std::string& name) const { return read_file(dir.path() / name); }
-};
 
 TEST_CASE("what is printed to a closed descriptor never lands in the journal") {
   const Place place;
