@@ -29,6 +29,7 @@ struct Question {
   std::string tool;
   std::string arguments;  // JSON text
   std::string summary;    // one line
+  std::string cwd;        // folder that the call would run in
 };
 
 struct Answer {

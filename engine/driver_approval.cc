@@ -12,14 +12,24 @@ using Kind = TurnReport::Kind;
 
 namespace {
 constexpr std::size_t kSummaryBytes = 100;
+
+/// The shell's folder lasts from one command to the next; other tools work in the workspace.
+std::string call_folder(const SessionState& state, std::string_view tool) {
+  if (tool == "run_shell" && !state.shell_cwd.empty()) return state.shell_cwd;
+  return state.policy->roots.empty() ? std::string() : state.policy->roots.front()->path;
 }
+}  // namespace
 
 Driver::Impl::Report Driver::Impl::ask_approval(step::AskApproval step) {
   auto request = tool_request(*find_call(state_, step.call_id));
   if (!request) co_return fail(std::move(request.error()));
   Question question{
-      state_.session, step.call_id, request->tool, request->arguments,
-      fmt::format("{} {}", request->tool, first_line(request->arguments, kSummaryBytes))};
+      state_.session,
+      step.call_id,
+      request->tool,
+      request->arguments,
+      fmt::format("{} {}", request->tool, first_line(request->arguments, kSummaryBytes)),
+      call_folder(state_, request->tool)};
   if (!step.asked) {
     Batch batch;
     schema::ApprovalRequestedT event;

@@ -43,9 +43,9 @@ void init_curl() {
   DAYBOOK_CHECK(result == CURLE_OK);
 }
 
-std::string part_of(CURLU* url, CURLUPart part) {
+std::string part_of(CURLU* url, CURLUPart part, unsigned flags = CURLU_DEFAULT_PORT) {
   char* text = nullptr;
-  if (curl_url_get(url, part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return {};
+  if (curl_url_get(url, part, &text, flags) != CURLUE_OK) return {};
   const std::unique_ptr<char, CurlFree> owned(text);
   return text;
 }
@@ -85,6 +85,14 @@ std::string host_and_port(const std::string& url) {
   if (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return {};
   return fmt::format("{}:{}", part_of(parsed.get(), CURLUPART_HOST),
                      part_of(parsed.get(), CURLUPART_PORT));
+}
+
+std::string host_and_path(const std::string& url) {
+  const std::unique_ptr<CURLU, CurlFree> parsed(curl_url());
+  if (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return {};
+  const std::string port = part_of(parsed.get(), CURLUPART_PORT, 0);
+  return fmt::format("{}{}{}{}", part_of(parsed.get(), CURLUPART_HOST), port.empty() ? "" : ":",
+                     port, part_of(parsed.get(), CURLUPART_PATH));
 }
 
 class HttpClient::Impl : public std::enable_shared_from_this<HttpClient::Impl> {

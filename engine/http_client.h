@@ -70,4 +70,8 @@ class HttpClient {
 /// "host:port" of a URL, without user, password, path or query; "" when it is not a URL.
 std::string host_and_port(const std::string& url);
 
+/// "host/path" or "host:port/path" of a URL, without user, password and query; "" when it is not
+/// a URL.
+std::string host_and_path(const std::string& url);
+
 }  // namespace daybook::engine

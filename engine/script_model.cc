@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -201,6 +202,11 @@ Result<void> Reader::failure(const toml::table& table, ScriptStep& step) const {
   return {};
 }
 
+bool has_calls(const toml::table& table) {
+  const toml::node* node = table.get("call");
+  return node != nullptr && (!node->is_array() || !node->as_array()->empty());
+}
+
 Result<ScriptStep> Reader::response(const toml::table& table) const {
   DAYBOOK_TRY(only(table, {"reasoning", "text", "call", "stop", "usage", "fail"}));
   ScriptStep step;
@@ -220,10 +226,13 @@ Result<ScriptStep> Reader::response(const toml::table& table) const {
     block.text = std::move(*spoken);
     step.reply.blocks.push_back(std::move(block));
   }
-  const auto natural = table.contains("call") ? StopReason::tool_calls : StopReason::end;
+  const auto natural = has_calls(table) ? StopReason::tool_calls : StopReason::end;
   auto stop = one_of(table, "stop", kStops, natural);
   if (!stop) return fail(std::move(stop.error()));
   step.reply.stop = *stop;
+  if (*stop == StopReason::tool_calls && !has_calls(table)) {
+    return wrong(*table.get("stop"), "'stop' is \"tool_calls\", but there is no [[response.call]]");
+  }
   DAYBOOK_TRY(calls(table, step.reply));
   DAYBOOK_TRY(usage(table, step.reply.usage));
   DAYBOOK_TRY(failure(table, step));
@@ -301,6 +310,11 @@ Result<Scenario> parse_scenario(std::string_view toml, std::string_view file_nam
 }
 
 Result<Scenario> load_scenario(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the scenario '{}' is a folder; give the path of a file", path));
+  }
   std::ifstream file(path, std::ios::binary);
   std::ostringstream bytes;
   bytes << file.rdbuf();

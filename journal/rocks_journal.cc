@@ -72,6 +72,8 @@ Result<void> finish_copy(const Site& copy) {
 Result<void> copy_now(const Site& site, const std::string& path) {
   auto from = open_reader_store(site);
   if (!from) return fail(std::move(from.error()));
+  const auto made = site.fs->CreateDirIfMissing(path, rocksdb::IOOptions(), nullptr);
+  if (!made.ok()) return fail(error_of(made, fmt::format("making {}", path)));
   {
     auto to = open_store(path, site.env.get(), StoreMode::writer, true);
     if (!to) return fail(std::move(to.error()));

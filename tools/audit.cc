@@ -3,13 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "schema/json.h"
 
 namespace daybook::tools {
 namespace {
 
 class AuditFold {
  public:
+  explicit AuditFold(journal::Journal& journal) : journal_(journal) {}
+
   void add(const schema::Event& event) {
+    add_event(event);
+    if (const auto* completed = event.payload_as_ToolCompleted()) follow_task(*completed);
+  }
+
+  Audit finish() {
+    audit_.has_unknown = std::ranges::any_of(audit_.rows, [](const AuditRow& row) {
+      return row.state == "unknown" || row.state == "unsettled";
+    });
+    return std::move(audit_);
+  }
+
+ private:
+  void add_event(const schema::Event& event) {
     event_ = &event;
     if (const auto* policy = event.payload_as_PolicyChanged()) {
       generations_.insert(policy->generation());
@@ -30,20 +48,15 @@ class AuditFold {
       row.note = text_of(unknown->reason());
     } else if (const auto* reconciled = event.payload_as_ToolReconciled()) {
       reconcile(*reconciled);
+    } else if (event.payload_as_OwnerAcquired() != nullptr ||
+               event.payload_as_OwnerReleased() != nullptr) {
+      end_tasks();
     } else if (event.payload_type() > schema::Payload::MAX) {
       anomaly(
           fmt::format("an event of kind {}, which this build does not know", payload_name(event)));
     }
   }
 
-  Audit finish() {
-    audit_.has_unknown = std::ranges::any_of(audit_.rows, [](const AuditRow& row) {
-      return row.state == "unknown" || row.state == "unsettled";
-    });
-    return std::move(audit_);
-  }
-
- private:
   AuditRow& touch(const flatbuffers::String* call_id) {
     const std::string id(text_of(call_id));
     const auto [found, is_new] = latest_.try_emplace(id, audit_.rows.size());
@@ -124,7 +137,44 @@ class AuditFold {
     } else {
       row.receipt.reset(receipt->UnPack());
     }
-    row.state = ran ? "done" : "not-run";
+    const bool stopped = receipt != nullptr && receipt->exit() == schema::ExitKind::user_stop;
+    row.state = stopped ? "stopped" : ran ? "done" : "not-run";
+  }
+
+  /// Background commands have no receipt of their own: what their calls and later ones tell the
+  /// model of them is all there is. A result that is lost tells nothing; verify reports it.
+  void follow_task(const schema::ToolCompleted& completed) {
+    const std::size_t at = latest_.find(text_of(completed.call_id()))->second;
+    const std::string& tool = audit_.rows[at].tool;
+    const bool starts = tool == "run_shell";
+    if (!starts && tool != "shell_task_output" && tool != "shell_task_kill") return;
+    if (completed.result() == nullptr) return;
+    auto text = completed.full_output() == nullptr
+                    ? journal::content_bytes(journal_, completed.result())
+                    : journal_.blob(BlobRef::from(completed.full_output()));
+    if (!text) return;
+    const auto result = parse_json(*text);
+    const std::string id = result && result->is_object() ? json_text(*result, "task_id") : "";
+    if (id.empty()) return;
+    if (starts) tasks_[id] = at;
+    const auto task = tasks_.find(id);
+    if (task == tasks_.end()) return;
+    auto& background = audit_.rows[task->second].background;
+    if (starts) background = BackgroundTask{id, {}, {}};
+    background->status = json_text(*result, "status");
+    if (const auto code = result->find("exit_code");
+        code != result->end() && code->is_number_integer()) {
+      background->exit_code = code->get<std::int64_t>();
+    }
+  }
+
+  /// They end with the process that started them.
+  void end_tasks() {
+    for (const auto& [id, row] : tasks_) {
+      auto& status = audit_.rows[row].background->status;
+      if (status == "running") status = "ended";
+    }
+    tasks_.clear();
   }
 
   void reconcile(const schema::ToolReconciled& reconciled) {
@@ -152,8 +202,10 @@ class AuditFold {
     audit_.anomalies.push_back(fmt::format("version {}: {}", event_->version(), what));
   }
 
+  journal::Journal& journal_;
   Audit audit_;
   std::map<std::string, std::size_t, std::less<>> latest_;  // row of a call's newest attempt
+  std::map<std::string, std::size_t, std::less<>> tasks_;   // row that started a background task
   std::set<std::uint32_t> generations_;
   const schema::Event* event_ = nullptr;
 };
@@ -161,7 +213,7 @@ class AuditFold {
 }  // namespace
 
 Result<Audit> audit(journal::Journal& journal, const SessionId& session) {
-  AuditFold fold;
+  AuditFold fold(journal);
   DAYBOOK_TRY(journal.read(session, 1, journal::ReadMode::strict, [&](const journal::Entry& entry) {
     fold.add(*entry.event);
     return true;

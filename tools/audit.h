@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,12 +12,21 @@
 
 namespace daybook::tools {
 
+/// What is known of a command that a call started in the background.
+struct BackgroundTask {
+  std::string task_id;
+  /// As the model last saw it: running, exited, killed, failed; ended: with the process that
+  /// started it, nobody saw how.
+  std::string status = "running";
+  std::optional<std::int64_t> exit_code;
+};
+
 /// One attempt of one tool call, or a call that never started.
 struct AuditRow {
   std::uint64_t version = 0;  // of the event that settled it, or of its latest event
   std::uint32_t turn = 0;
   std::string call_id, tool;
-  /// waiting, denied, refused, allowed, unsettled, done, not-run, unknown, reconciled
+  /// waiting, denied, refused, allowed, unsettled, done, stopped, not-run, unknown, reconciled
   std::string state = "waiting";
   std::string decided_by;
   std::uint32_t attempt = 0;            // 0: never started
@@ -23,6 +34,7 @@ struct AuditRow {
   std::string provider, enforcement;
   Digest arguments;
   std::unique_ptr<schema::ReceiptT> receipt;  // null: none
+  std::optional<BackgroundTask> background;
   std::string reconciled_as, reconciled_by, note;
 };
 

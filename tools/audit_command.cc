@@ -20,10 +20,23 @@ std::string short_digest(const schema::Digest* digest) {
 }
 
 std::string exit_text(const schema::ReceiptT& receipt) {
-  const std::string kind = schema::EnumNameExitKind(receipt.exit);
+  const std::string kind = spelled(schema::EnumNameExitKind(receipt.exit));
   const bool has_code =
       receipt.exit == schema::ExitKind::exited || receipt.exit == schema::ExitKind::signalled;
   return has_code ? fmt::format("{} {}", kind, receipt.code) : kind;
+}
+
+/// "background: exited 3": the call itself only started it.
+std::string exit_text(const AuditRow& row) {
+  if (!row.background) return row.receipt ? exit_text(*row.receipt) : "-";
+  const auto& code = row.background->exit_code;
+  return fmt::format("background: {}{}", row.background->status,
+                     code ? fmt::format(" {}", *code) : "");
+}
+
+/// Tools other than commands have no output: their result is what the model was told.
+bool has_output(const schema::ReceiptT& receipt) {
+  return receipt.output && !Digest::from(&receipt.output->digest()).is_zero();
 }
 
 std::string state_text(const AuditRow& row) {
@@ -40,13 +53,12 @@ void print_tables(Context& context, const Audit& audit) {
   for (const AuditRow& row : audit.rows) {
     const schema::ReceiptT* receipt = row.receipt.get();
     const std::string by = row.reconciled_by.empty() ? row.decided_by : row.reconciled_by;
-    const std::string output = receipt == nullptr || !receipt->output
+    const std::string output = receipt == nullptr || !has_output(*receipt)
                                    ? "-"
                                    : fmt::format("{} {}", receipt->output->total(),
                                                  short_digest(&receipt->output->digest()));
     calls.add({std::to_string(row.version), std::to_string(row.turn), row.call_id, row.tool,
-               state_text(row), by, std::to_string(row.policy_generation),
-               receipt == nullptr ? "-" : exit_text(*receipt),
+               state_text(row), by, std::to_string(row.policy_generation), exit_text(row),
                receipt == nullptr ? "-" : duration(receipt->duration_ns), output,
                receipt == nullptr ? "-" : receipt->cwd_before});
     if (receipt == nullptr) continue;
@@ -72,15 +84,18 @@ void write_digest(JsonWriter& out, std::string_view key, const schema::Digest* d
 
 void write_receipt(JsonWriter& out, const schema::ReceiptT& receipt) {
   out.key("receipt").begin_object();
-  out.member("exit", schema::EnumNameExitKind(receipt.exit)).member("code", receipt.code);
+  out.member("exit", spelled(schema::EnumNameExitKind(receipt.exit)));
+  out.member("code", receipt.code);
   out.member("cwd_before", receipt.cwd_before).member("cwd_after", receipt.cwd_after);
   out.member("started_at", rfc3339(receipt.started_at));
   out.member("ended_at", rfc3339(receipt.ended_at));
   out.member("duration_ns", receipt.duration_ns);
-  if (receipt.output) {
+  if (has_output(receipt)) {
     out.member("output_bytes", receipt.output->total());
     out.member("output_kept", receipt.output->kept());
     write_digest(out, "output_digest", &receipt.output->digest());
+  } else {
+    out.key("output_bytes").null().key("output_kept").null().key("output_digest").null();
   }
   out.key("files").begin_array();
   for (const auto& file : receipt.files) {
@@ -111,6 +126,17 @@ std::string json_of(const AuditRow& row) {
     out.member("reconciled_as", row.reconciled_as).member("reconciled_by", row.reconciled_by);
   }
   if (!row.note.empty()) out.member("note", row.note);
+  if (row.background) {
+    const auto& task = *row.background;
+    out.key("background").begin_object().member("task_id", task.task_id);
+    out.member("status", task.status).key("exit_code");
+    if (task.exit_code) {
+      out.value(*task.exit_code);
+    } else {
+      out.null();
+    }
+    out.end_object();
+  }
   if (row.receipt) write_receipt(out, *row.receipt);
   return out.end_object().text();
 }

@@ -9,6 +9,7 @@
 
 #include "engine/nearest.h"
 #include "tools/command.h"
+#include "tools/json_writer.h"
 
 namespace daybook::tools {
 namespace {
@@ -39,7 +40,8 @@ std::string check_number(const std::string& text) {
 void add_option(Bound& bound, const Option& option) {
   std::vector<std::string>& values = bound.values[option.name];
   if (option.kind == ValueKind::flag) {
-    bound.app->add_flag(option.name, bound.flags[option.name], option.help);
+    bound.app->add_flag(option.name, bound.flags[option.name], option.help)
+        ->disable_flag_override();
     return;
   }
   CLI::Option* added = bound.app->add_option(option.name, values, option.help);
@@ -93,9 +95,44 @@ std::string describe_extra(const std::string& extra, const Bound* used,
   return fmt::format("there is no command '{}'{}", extra, engine::suggestion(extra, names));
 }
 
-int usage_error(Context& context, const std::string& what) {
-  context.err << "daybook: " << what << '\n';
-  return kExitUsage;
+/// One sentence on standard error; for a command that tells its outcome, one JSON line as well.
+int told_error(Context& context, const Bound* used, bool json, const Error& error) {
+  context.err << "daybook: " << error.message << '\n';
+  if (json && used != nullptr && used->command.tells_outcome) {
+    JsonWriter writer;
+    writer.begin_object().member("outcome", "error").member("error", name_of(error.code));
+    writer.member("message", error.message);
+    context.out << writer.end_object().text() << '\n';
+  }
+  return exit_code_of(error.code);
+}
+
+/// What the library found wrong, in words of our own.
+std::string describe_mistake(const CLI::ParseError& error, const Bound* used) {
+  const std::string text = error.what();
+  if (used == nullptr) return text;
+  const std::string& command = used->command.name;
+  for (const Positional& positional : used->command.positionals) {
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+        text.starts_with(positional.name)) {
+      return fmt::format("'{}' needs {}: {}", command, positional.name, positional.help);
+    }
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
+  std::vector<Option> options = used->command.options;
+  options.insert(options.end(), common_options().begin(), common_options().end());
+  for (const Option& option : options) {
+    // For flags the library leaves the dashes out.
+    const std::string name = text.substr(0, text.find_first_of(": "));
+    if (name != option.name && "--" + name != option.name) continue;
+    const CLI::Option* given = used->app->get_option_no_throw(option.name);
+    if (option.kind == ValueKind::flag) return fmt::format("{} takes no value", option.name);
+    if (given != nullptr && given->count() > 1) {
+      return fmt::format("{} is given twice; give it once", option.name);
+    }
+    return fmt::format("{} needs a value, {}", option.name, option.value_name);
+  }
+  return text;
 }
 
 /// An unset shell variable must not turn an option into nothing. Prompts and notes may be empty:
@@ -109,18 +146,20 @@ std::string empty_option(const Bound& bound) {
 }
 
 int run_bound(Context& context, Bound& bound) {
+  const bool json = bound.flags["--json"];
   if (const std::string name = empty_option(bound); !name.empty()) {
-    return usage_error(context, fmt::format("the value of {} is empty; leave the option out or "
-                                            "give it a value",
-                                            name));
+    return told_error(context, &bound, json,
+                      {ErrorCode::invalid_argument,
+                       fmt::format("the value of {} is empty; leave the option out or give it a "
+                                   "value",
+                                   name)});
   }
   for (const auto& [name, given] : bound.flags) {
     if (given) bound.values[name].emplace_back("true");
   }
   const auto result = bound.command.run(context, Arguments(std::move(bound.values)));
   if (result) return *result;
-  context.err << "daybook: " << result.error().message << '\n';
-  return exit_code_of(result.error().code);
+  return told_error(context, &bound, json, result.error());
 }
 
 }  // namespace
@@ -149,12 +188,13 @@ int run_cli(std::span<const std::string> arguments, Context& context) {
     }
     const auto before_command = root.remaining(false);
     const auto all = root.remaining(true);
+    std::string what = describe_mistake(error, used());
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !all.empty()) {
-      return usage_error(context, before_command.empty()
-                                      ? describe_extra(all.front(), used(), commands)
-                                      : describe_extra(before_command.front(), nullptr, commands));
+      what = before_command.empty() ? describe_extra(all.front(), used(), commands)
+                                    : describe_extra(before_command.front(), nullptr, commands);
     }
-    return usage_error(context, error.what());
+    const bool json = std::ranges::find(arguments, "--json") != arguments.end();
+    return told_error(context, used(), json, {ErrorCode::invalid_argument, std::move(what)});
   }
   Bound* const bound = used();
   if (bound == nullptr) {

@@ -83,6 +83,8 @@ struct Command {
   std::vector<Option> options;  // besides --journal and --json, which every command has
   /// An exit code, or what went wrong: printed as one sentence, its code mapped to an exit code.
   Result<int> (*run)(Context&, const Arguments&);
+  /// With --json the last line on standard output is the outcome, that of a failure too.
+  bool tells_outcome = false;
 };
 
 /// One function a subcommand, each in its own file.

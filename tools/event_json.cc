@@ -114,7 +114,8 @@ class EventWalk {
                               ->Get(static_cast<flatbuffers::uoffset_t>(type.index()))
                               ->values()
                               ->LookupByKey(value);
-      out_.value(found == nullptr ? fmt::format("Unknown({})", value) : found->name()->str());
+      out_.value(found == nullptr ? fmt::format("Unknown({})", value)
+                                  : spelled(found->name()->str()));
     } else if (base == BaseType::Long && name.ends_with("_at")) {
       // A time that never came is 0 in the event.
       if (value == 0) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -156,6 +157,12 @@ std::size_t display_width(std::string_view text) {
     text.remove_prefix(point.length);
   }
   return cells;
+}
+
+std::string spelled(std::string_view enum_name) {
+  std::string text(enum_name);
+  std::ranges::replace(text, '_', '-');
+  return text;
 }
 
 std::string fit(std::string_view text, std::size_t cells) {

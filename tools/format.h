@@ -28,6 +28,9 @@ std::string one_line(std::string_view bytes);
 /// Terminal cells of valid UTF-8: wide East Asian and emoji count two, combining marks none.
 std::size_t display_width(std::string_view text);
 
+/// The name of a schema's enum value as everything shows it: "not-run" of not_run.
+std::string spelled(std::string_view enum_name);
+
 /// The longest start of at most `cells` cells, with "…" as its last cell when something is cut.
 std::string fit(std::string_view text, std::size_t cells);
 

@@ -34,6 +34,8 @@ Result<int> run(Context& context, const Arguments& arguments) {
   EventJsonOptions options{&journal, kContentLimit};
   if (arguments.flag("--full")) options.content_limit = std::string::npos;
   std::uint64_t next = arguments.number("--from").value_or(1);
+  // What follows may not be there yet.
+  if (!arguments.flag("--follow") || next == 0) DAYBOOK_TRY(check_version(*info, next));
   bool damaged = false;
   do {
     DAYBOOK_TRY(journal.read(info->session, next, journal::ReadMode::lenient,

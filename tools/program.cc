@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -41,15 +43,6 @@ std::string owner_text(std::string_view command) {
   return fmt::format("pid {} on {} (daybook {})", getpid(), host, command);
 }
 
-/// Diagnostics go to stderr, so that stdout holds data alone.
-void set_up_log(const engine::Environment& environment) {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("daybook"));
-  spdlog::register_logger(spdlog::default_logger()->clone("rocksdb"));
-  const auto level = environment.find("DAYBOOK_LOG");
-  spdlog::set_level(level == environment.end() ? spdlog::level::err
-                                               : spdlog::level::from_str(level->second));
-}
-
 /// A closed standard descriptor would be taken by the journal's own files, and what is printed
 /// would land in them. Output opened for reading only fails when written to, as it should.
 void keep_standard_descriptors() {
@@ -59,6 +52,24 @@ void keep_standard_descriptors() {
 }
 
 }  // namespace
+
+Result<void> set_up_log(const engine::Environment& environment) {
+  const std::vector<std::string> known = {"debug", "info", "warning", "error", "off"};
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "daybook", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
+  const auto database = spdlog::default_logger()->clone("rocksdb");
+  spdlog::drop("rocksdb");
+  spdlog::register_logger(database);
+  const auto found = environment.find("DAYBOOK_LOG");
+  const std::string level = found == environment.end() ? "" : found->second;
+  if (!level.empty() && std::ranges::find(known, level) == known.end()) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("DAYBOOK_LOG cannot be '{}'; use {}", level, fmt::join(known, ", ")));
+  }
+  spdlog::set_level(level.empty() ? spdlog::level::err : spdlog::level::from_str(level));
+  if (level.empty()) database->set_level(spdlog::level::off);
+  return {};
+}
 
 int run_program(int argc, char** argv, char** variables, const DiskJournal& disk) {
   // A closed pipe must not end a turn between an effect and its record: writes fail instead.
@@ -82,7 +93,10 @@ int run_program(int argc, char** argv, char** variables, const DiskJournal& disk
                   {},
                   open_journal,
                   owner};
-  set_up_log(context.environment);
+  if (const auto log = set_up_log(context.environment); !log) {
+    std::cerr << "daybook: " << log.error().message << '\n';
+    return exit_code_of(log.error().code);
+  }
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const int code = run_cli(arguments, context);
   out.flush();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <utility>
 
 #include "tools/event_json.h"
 #include "tools/format.h"
@@ -15,19 +16,25 @@ constexpr std::size_t kLineCells = 100;
 
 class Progress : public engine::Observer {
  public:
-  explicit Progress(std::ostream& err) : err_(err) {}
+  Progress(std::ostream& err, std::string endpoint) : err_(err), endpoint_(std::move(endpoint)) {}
 
   void on_event(const schema::Event& event, std::span<const std::byte>) override {
     if (const auto* e = event.payload_as_ModelRequested()) {
-      if (e->attempt() > 1) line(fmt::format("model: attempt {}", e->attempt()));
+      // The first one of a turn is none to this turn, whatever an earlier one tried.
+      if (std::exchange(waited_, false)) line(fmt::format("model: attempt {}", e->attempt()));
     } else if (const auto* responded = event.payload_as_ModelResponded()) {
       on_response(*responded);
     } else if (const auto* failed = event.payload_as_ModelFailed()) {
       // A failure that ends the turn is told once, with what can be done about it.
       if (failed->retry_at() != 0) {
         const auto wait_ns = std::max<std::int64_t>(0, failed->retry_at() - event.recorded_at());
-        line(fmt::format("model: {}; trying again in {}", text_of(failed->message()),
+        const std::string status =
+            failed->http_status() == 0
+                ? ""
+                : fmt::format("HTTP {} from {}: ", failed->http_status(), endpoint_);
+        line(fmt::format("model: {}{}; trying again in {}", status, text_of(failed->message()),
                          duration(static_cast<std::uint64_t>(wait_ns))));
+        waited_ = true;
       }
     } else if (event.payload_as_ModelAbandoned() != nullptr) {
       line("model: an earlier call was cut off by a crash; asking again");
@@ -70,7 +77,7 @@ class Progress : public engine::Observer {
     const auto* receipt = completed.receipt();
     std::string how = "done";
     if (receipt != nullptr) {
-      how = schema::EnumNameExitKind(receipt->exit());
+      how = spelled(schema::EnumNameExitKind(receipt->exit()));
       if (receipt->exit() == schema::ExitKind::exited ||
           receipt->exit() == schema::ExitKind::signalled) {
         how += fmt::format(" {}", receipt->code());
@@ -84,6 +91,8 @@ class Progress : public engine::Observer {
   }
 
   std::ostream& err_;
+  std::string endpoint_;
+  bool waited_ = false;  // for another attempt
 };
 
 class EventStream : public engine::Observer {
@@ -108,8 +117,8 @@ class EventStream : public engine::Observer {
 
 }  // namespace
 
-std::unique_ptr<engine::Observer> make_progress(Context& context) {
-  return std::make_unique<Progress>(context.err);
+std::unique_ptr<engine::Observer> make_progress(Context& context, std::string endpoint) {
+  return std::make_unique<Progress>(context.err, std::move(endpoint));
 }
 
 std::unique_ptr<engine::Observer> make_event_stream(Context& context, journal::Journal& journal) {

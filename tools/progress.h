@@ -9,7 +9,8 @@
 
 namespace daybook::tools {
 
-std::unique_ptr<engine::Observer> make_progress(Context& context);
+/// `endpoint` is the model's, as errors name it.
+std::unique_ptr<engine::Observer> make_progress(Context& context, std::string endpoint);
 std::unique_ptr<engine::Observer> make_event_stream(Context& context, journal::Journal& journal);
 
 }  // namespace daybook::tools

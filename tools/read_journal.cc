@@ -84,4 +84,11 @@ Result<journal::SessionInfo> find_session(journal::Journal& journal, std::string
                                        : fmt::format("did you mean '{}'?", near)));
 }
 
+Result<void> check_version(const journal::SessionInfo& info, std::uint64_t version) {
+  if (version >= 1 && version <= info.head.version) return {};
+  return fail(ErrorCode::not_found,
+              fmt::format("session {} has no version {}; its versions are 1 to {}",
+                          info.session.str(), version, info.head.version));
+}
+
 }  // namespace daybook::tools

@@ -20,4 +20,7 @@ bool is_inside(const std::string& path, const std::string& folder);
 /// (several match: lists them), `not_found` (names the nearest or the first few).
 Result<journal::SessionInfo> find_session(journal::Journal& journal, std::string_view given);
 
+/// `not_found` when the session has no such version.
+Result<void> check_version(const journal::SessionInfo& info, std::uint64_t version);
+
 }  // namespace daybook::tools

@@ -1,10 +1,7 @@
-#include <fmt/format.h>
-
-#include <ostream>
-
 #include "engine/load.h"
 #include "tools/read_journal.h"
 #include "tools/session_run.h"
+#include "tools/turn_report.h"
 
 namespace daybook::tools {
 namespace {
@@ -24,15 +21,13 @@ Result<int> run(Context& context, const Arguments& arguments) {
   auto state = engine::load_state(**journal, info->session);
   if (!state) return fail(std::move(state.error()));
   if (!unfinished(*state)) {
-    context.err << fmt::format(
-        "daybook: session {} has nothing to resume; give it new work with: "
-        "daybook run --session {} PROMPT\n",
-        state->session, state->session);
+    tell_outcome(context, *state, {}, {}, 0, arguments.flag("--json"));
     return kExitOk;
   }
   auto flags = config_flags(arguments);
-  if (!flags.model) flags.model = state->turn->provider + ":" + state->turn->model;
-  auto config = engine::load_config({context.environment, state->workspace, flags});
+  if (!flags) return fail(std::move(flags.error()));
+  if (!flags->model) flags->model = state->turn->provider + ":" + state->turn->model;
+  auto config = engine::load_config({context.environment, state->workspace, *flags});
   if (!config) return fail(std::move(config.error()));
   auto model = engine::resolve_model(*config, config->model, context.environment);
   if (!model) return fail(std::move(model.error()));
@@ -66,7 +61,8 @@ Command resume_command() {
           "Go on with a session's unfinished turn",
           {{"SESSION", "name, or the start of it"}},
           turn_options(),
-          run};
+          run,
+          true};
 }
 
 }  // namespace daybook::tools

@@ -13,9 +13,11 @@
 #include "engine/load.h"
 #include "engine/script_model.h"
 #include "schema/utf8.h"
+#include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/read_journal.h"
 #include "tools/session_run.h"
+#include "tools/turn_report.h"
 
 namespace daybook::tools {
 namespace {
@@ -31,7 +33,13 @@ Result<std::string> read_prompt(Context& context, const Arguments& arguments) {
   if (given || option) return given ? *given : *option;
   std::ostringstream bytes;
   if (file) {
-    std::ifstream in(std::filesystem::path(context.current_folder) / *file, std::ios::binary);
+    const auto path = std::filesystem::path(context.current_folder) / *file;
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("the prompt file '{}' is a folder; give a file", *file));
+    }
+    std::ifstream in(path, std::ios::binary);
     bytes << in.rdbuf();
     if (!in) {
       return fail(ErrorCode::not_found, fmt::format("cannot read the prompt file '{}'", *file));
@@ -89,43 +97,83 @@ Result<void> keep_apart(const std::vector<executor::Root>& roots, const std::str
   return {};
 }
 
-/// A command that was given before, with the same request id and prompt.
-Result<std::optional<int>> answered_before(Context& context, journal::Journal& journal,
-                                           const std::string& request_id, Digest content,
-                                           SessionRun& run) {
-  auto known = journal.find_request("run", request_id);
+/// Ids are compared byte by byte and shown in sentences: what cannot be typed again is refused.
+Result<void> check_request_id(const std::string& id) {
+  constexpr std::size_t kMaxBytes = 256;
+  if (id.size() > kMaxBytes) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("--request-id has {} bytes; use at most {}", id.size(), kMaxBytes));
+  }
+  if (one_line(id) != id) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("--request-id '{}' holds control characters or is not UTF-8; use "
+                            "printable characters",
+                            one_line(id)));
+  }
+  return {};
+}
+
+/// A command as it was given: what makes it the same one when it is given again.
+struct Repeatable {
+  std::string request_id;
+  Digest content;                           // of the prompt
+  std::optional<std::string> session = {};  // as --session names it
+  bool json = false;
+};
+
+struct Before {
+  std::optional<int> exit_code;        // it was answered, and the answer is printed
+  std::optional<SessionId> continues;  // it was begun there
+};
+
+/// Whether the command was given before, and what became of it.
+Result<Before> answered_before(Context& context, journal::Journal& journal,
+                               const Repeatable& command) {
+  auto known = journal.find_request("run", command.request_id);
   if (!known) return fail(std::move(known.error()));
-  if (!*known) return std::nullopt;
+  if (!*known) return Before{};
   const auto& record = **known;
-  if (record.content != content) {
+  const std::string session = record.session.str();
+  if (command.session && *command.session != session) {
+    return fail(ErrorCode::conflict,
+                fmt::format("request id '{}' was used in session {}, not in {}; leave --session "
+                            "out, or use a new id",
+                            command.request_id, session, *command.session));
+  }
+  if (record.content != command.content) {
     return fail(ErrorCode::conflict,
                 fmt::format("request id '{}' was used for another prompt, in session {}; use a new "
                             "id for a new prompt",
-                            request_id, record.session.str()));
+                            command.request_id, session));
   }
   auto answer = engine::recorded_answer(journal, record.session, record.version);
   if (!answer) return fail(std::move(answer.error()));
   if (answer->completed) {
-    if (run.json) {
+    if (command.json) {
       JsonWriter writer;
-      writer.begin_object().member("session", record.session.str());
+      writer.begin_object().member("session", session);
       writer.member("outcome", "completed").member("answer", answer->text);
       context.out << writer.end_object().text() << '\n';
     } else {
       tell_answer(context, answer->text);
     }
-    return kExitOk;
+    return Before{kExitOk, {}};
   }
   if (!answer->last_turn) {
     return fail(ErrorCode::conflict,
                 fmt::format("request '{}' was interrupted and session {} has gone on with other "
                             "work; use a new request id",
-                            request_id, record.session.str()));
+                            command.request_id, session));
   }
-  run.turn.session = record.session;
-  run.turn.reason = schema::OwnReason::resume;
-  run.turn.prompt.reset();
-  return std::nullopt;
+  return Before{{}, record.session};
+}
+
+/// The first answer needs no model, no key and no writer: only a journal to read it from.
+Result<Before> look_before(Context& context, const std::string& folder, const Repeatable& command) {
+  auto journal = context.open_journal(folder, journal::OpenMode::read_only);
+  if (!journal && journal.error().code == ErrorCode::not_found) return Before{};
+  if (!journal) return fail(std::move(journal.error()));
+  return answered_before(context, **journal, command);
 }
 
 Result<void> check_continues(const Context& context, const SessionRun& run,
@@ -181,17 +229,29 @@ Result<void> set_policy(const Context& context, const Arguments& arguments, Sess
 }
 
 Result<int> run(Context& context, const Arguments& arguments) {
+  std::optional<Repeatable> command;
+  if (const auto id = arguments.text("--request-id")) {
+    DAYBOOK_TRY(check_request_id(*id));
+    command = Repeatable{*id, {}, arguments.text("--session"), arguments.flag("--json")};
+  }
   auto prompt = checked_prompt(context, arguments);
   if (!prompt) return fail(std::move(prompt.error()));
+  auto folder = journal_folder(context, arguments);
+  if (!folder) return fail(std::move(folder.error()));
+  if (command) {
+    command->content = Digest::of(*prompt);
+    auto before = look_before(context, *folder, *command);
+    if (!before) return fail(std::move(before.error()));
+    if (before->exit_code) return *before->exit_code;
+  }
   auto workspace =
       existing_folder(context, arguments.text("--workspace").value_or("."), "the workspace");
   if (!workspace) return fail(std::move(workspace.error()));
   auto flags = config_flags(arguments);
-  flags.agent = arguments.text("--agent");
-  auto config = engine::load_config({context.environment, *workspace, flags});
+  if (!flags) return fail(std::move(flags.error()));
+  flags->agent = arguments.text("--agent");
+  auto config = engine::load_config({context.environment, *workspace, *flags});
   if (!config) return fail(std::move(config.error()));
-  auto folder = journal_folder(context, arguments);
-  if (!folder) return fail(std::move(folder.error()));
   auto agent = engine::find_agent(*config, config->agent);
   if (!agent) return fail(std::move(agent.error()));
   auto model = engine::resolve_model(*config, config->model, context.environment);
@@ -225,11 +285,17 @@ Result<int> run(Context& context, const Arguments& arguments) {
   run.turn.owner = context.owner;
   run.turn.max_iterations = config->max_iterations;
   run.turn.request_content = Digest::of(*prompt);
-  if (const auto id = arguments.text("--request-id")) {
-    run.turn.request_id = *id;
-    auto answered = answered_before(context, **journal, *id, run.turn.request_content, run);
-    if (!answered) return fail(std::move(answered.error()));
-    if (*answered) return **answered;
+  if (command) {
+    run.turn.request_id = command->request_id;
+    // Again: another process may have answered it before this one was the writer.
+    auto before = answered_before(context, **journal, *command);
+    if (!before) return fail(std::move(before.error()));
+    if (before->exit_code) return *before->exit_code;
+    if (before->continues) {
+      run.turn.session = *before->continues;
+      run.turn.reason = schema::OwnReason::resume;
+      run.turn.prompt.reset();
+    }
   }
   auto state = engine::load_state(**journal, run.turn.session);
   if (!state) return fail(std::move(state.error()));
@@ -262,7 +328,8 @@ Command run_command() {
           {"--request-id", ValueKind::text, "ID",
            "make the command repeatable: a known id gives the first answer"},
       },
-      run};
+      run,
+      true};
   for (auto& option : turn_options()) command.options.push_back(std::move(option));
   return command;
 }

@@ -17,15 +17,17 @@
 
 #include "engine/asio_clock.h"
 #include "engine/clock_tool.h"
+#include "engine/config_file.h"
 #include "engine/http_model.h"
 #include "engine/load.h"
 #include "engine/script_model.h"
 #include "executor/all_tools.h"
 #include "executor/direct.h"
-#include "tools/format.h"
-#include "tools/json_writer.h"
+#include "executor/process_env.h"
+#include "executor/shell_dir.h"
 #include "tools/progress.h"
 #include "tools/terminal_approver.h"
+#include "tools/turn_report.h"
 
 namespace daybook::tools {
 namespace {
@@ -106,55 +108,15 @@ int exit_code_of(Kind kind) {
   return kExitError;
 }
 
-/// What the person can do about a turn that did not complete.
-std::string advice(const std::string& session, const engine::TurnReport& report) {
-  switch (report.kind) {
-    case Kind::interrupted:
-      return fmt::format("{}; go on with: daybook resume {}", report.message, session);
-    case Kind::failed:
-    case Kind::iteration_limit:
-      return fmt::format("{}: {}; go on with: daybook resume {}", name_of(report.kind),
-                         report.message, session);
-    case Kind::needs_reconcile: {
-      std::string text =
-          "a crash interrupted tool calls and nobody can tell whether they took effect; look, then "
-          "say so for each:";
-      for (const auto& call : report.calls) {
-        text += fmt::format("\n  daybook reconcile {} {} --outcome applied|not-applied|retry",
-                            session, call);
-      }
-      return text + fmt::format("\nthen go on with: daybook resume {}", session);
-    }
-    case Kind::needs_approval:
-      return fmt::format("{} waits for approval; answer it on a terminal with: daybook resume {}",
-                         report.calls.at(0), session);
-    case Kind::nothing_to_do:
-      return fmt::format("session {} has nothing to go on with", session);
-    case Kind::completed:
-      return report.truncated ? "the answer was cut by the output limit" : "";
-  }
-  return "";
-}
-
-void tell(Context& context, const std::string& session, const engine::TurnReport& report,
-          bool json) {
-  if (json) {
-    JsonWriter writer;
-    writer.begin_object().member("session", session);
-    writer.member("outcome", name_of(report.kind));
-    if (report.kind == Kind::completed) writer.member("answer", report.answer);
-    if (!report.message.empty()) writer.member("message", report.message);
-    if (!report.calls.empty()) {
-      writer.key("calls").begin_array();
-      for (const auto& call : report.calls) writer.value(call);
-      writer.end_array();
-    }
-    context.out << writer.end_object().text() << '\n' << std::flush;
-    return;
-  }
-  if (report.kind == Kind::completed) tell_answer(context, report.answer);
-  const std::string text = advice(session, report);
-  if (!text.empty()) context.err << "daybook: " << text << '\n';
+/// `unit` follows the greatest value in the error.
+Result<std::optional<std::uint32_t>> number_within(const Arguments& arguments,
+                                                   std::string_view option, std::uint32_t least,
+                                                   std::uint32_t most, std::string_view unit) {
+  const auto value = arguments.number(option);
+  if (!value) return std::nullopt;
+  if (*value >= least && *value <= most) return static_cast<std::uint32_t>(*value);
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} must be from {} to {}{}, not {}", option, least, most, unit, *value));
 }
 
 /// First signal: stop cleanly. Second: leave at once; the journal makes both resumable, and the
@@ -169,10 +131,6 @@ void watch_signals(asio::signal_set& signals, engine::Driver& driver, int seen) 
 }
 
 }  // namespace
-
-void tell_answer(Context& context, const std::string& answer) {
-  context.out << (context.out_is_terminal ? printable(answer) : answer) << '\n' << std::flush;
-}
 
 std::string actor_name(const Context& context) {
   const auto user = context.environment.find("USER");
@@ -210,18 +168,17 @@ std::vector<Option> turn_options() {
   };
 }
 
-engine::ConfigFlags config_flags(const Arguments& arguments) {
+Result<engine::ConfigFlags> config_flags(const Arguments& arguments) {
   engine::ConfigFlags flags;
   flags.model = arguments.text("--model");
   flags.journal = arguments.text("--journal");
   flags.approval_mode = arguments.text("--approval-mode");
-  if (const auto limit = arguments.number("--max-iterations")) {
-    flags.max_iterations = static_cast<std::uint32_t>(std::min<std::uint64_t>(*limit, UINT32_MAX));
-  }
-  if (const auto seconds = arguments.number("--timeout")) {
-    flags.turn_timeout_ms =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(*seconds, 4'000'000) * 1000);
-  }
+  auto limit = number_within(arguments, "--max-iterations", 1, engine::kMaxIterations, "");
+  if (!limit) return fail(std::move(limit.error()));
+  flags.max_iterations = *limit;
+  auto seconds = number_within(arguments, "--timeout", 0, engine::kMaxTimeoutMs / 1000, " seconds");
+  if (!seconds) return fail(std::move(seconds.error()));
+  if (*seconds) flags.turn_timeout_ms = **seconds * 1000;
   return flags;
 }
 
@@ -240,16 +197,21 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   std::error_code ignored;
   std::filesystem::create_directories(spill_folder_of(run.journal_folder, turn.session), ignored);
 
-  auto toolset = executor::make_all_tools({variables(context), turn.state.shell_cwd});
+  const std::vector<std::string> environment = variables(context);
+  executor::remove_abandoned_shell_dirs(executor::variable(environment, "TMPDIR"));
+  auto toolset = executor::make_all_tools({environment, turn.state.shell_cwd});
   toolset.tools.push_back(engine::make_current_time_tool(*clock));
   const auto executor =
       executor::make_direct_executor(std::move(toolset.tools), std::move(toolset.close));
   const auto approver = make_terminal_approver(io, actor_name(context));
-  const auto observer = run.json ? make_event_stream(context, journal) : make_progress(context);
+  const ModelPlace place = place_of(run.model);
+  const auto shown =
+      run.json ? make_event_stream(context, journal) : make_progress(context, place.where);
+  FailureWatch observer(*shown);
   asio::thread_pool pool(kToolThreads);
   engine::Driver driver(
       io,
-      {journal, *executor, **model, *clock, *approver, *observer,
+      {journal, *executor, **model, *clock, *approver, observer,
        [&pool](std::function<void()> work) { asio::post(pool, std::move(work)); }},
       std::move(turn));
 
@@ -275,7 +237,7 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   if (!report->has_value()) return fail(std::move(report->error()));
   // A checkpoint is only a cache: failing to write one is not the turn's failure.
   static_cast<void>(engine::save_checkpoint_if_due(journal, driver.state()));
-  tell(context, driver.state().session, **report, run.json);
+  tell_outcome(context, driver.state(), **report, place, observer.http_status(), run.json);
   return exit_code_of((*report)->kind);
 }
 

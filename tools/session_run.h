@@ -22,9 +22,6 @@ struct SessionRun {
 /// SIGTERM stops the turn cleanly, the second ends the process at once.
 Result<int> run_session(Context& context, journal::Journal& journal, SessionRun run);
 
-/// Prints an answer: its bytes to a file or pipe, and nothing that drives a terminal to one.
-void tell_answer(Context& context, const std::string& answer);
-
 /// Who decides at this terminal: "person:root".
 std::string actor_name(const Context& context);
 
@@ -33,7 +30,8 @@ std::string spill_folder_of(const std::string& journal_folder, const SessionId& 
 
 /// The options that run and resume have in common, and what they mean.
 std::vector<Option> turn_options();
-engine::ConfigFlags config_flags(const Arguments& arguments);
+/// Error: `invalid_argument`, a number out of its range.
+Result<engine::ConfigFlags> config_flags(const Arguments& arguments);
 
 /// Existing folder, absolute and resolved; an error says what is wrong with it.
 Result<std::string> existing_folder(const Context& context, const std::string& path,

@@ -64,11 +64,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
   const auto info = find_session(**journal, *arguments.text("SESSION"));
   if (!info) return fail(info.error());
   const std::uint64_t last = arguments.number("--at").value_or(info->head.version);
-  if (last > info->head.version) {
-    return fail(ErrorCode::not_found,
-                fmt::format("session {} ends at version {}: there is no version {}",
-                            info->session.str(), info->head.version, last));
-  }
+  DAYBOOK_TRY(check_version(*info, last));
   bool damaged = false;
   DAYBOOK_TRY((*journal)->read(
       info->session, 1, journal::ReadMode::lenient, [&](const journal::Entry& entry) {

@@ -42,8 +42,8 @@ class TerminalApprover : public engine::Approver {
   void ask(const engine::Question& question, std::function<void(Answer)> done) override {
     if (!terminal_.is_open()) return done({Answer::Kind::unavailable, "", ""});
     done_ = std::move(done);
-    say(fmt::format("\n{} wants to run {}\n  {}\n", question.call_id, question.tool,
-                    shown(question.arguments)));
+    say(fmt::format("\n{} wants to run {} in {}\n  {}\n", question.call_id, question.tool,
+                    one_line(question.cwd), shown(question.arguments)));
     prompt();
   }
 

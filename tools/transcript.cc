@@ -11,7 +11,7 @@ namespace {
 std::string receipt_title(const schema::ToolCompleted& completed) {
   const auto* receipt = completed.receipt();
   if (receipt == nullptr) return fmt::format("{}: no receipt", text_of(completed.call_id()));
-  std::string exit = schema::EnumNameExitKind(receipt->exit());
+  std::string exit = spelled(schema::EnumNameExitKind(receipt->exit()));
   if (receipt->exit() == schema::ExitKind::exited ||
       receipt->exit() == schema::ExitKind::signalled) {
     exit += fmt::format(" {}", receipt->code());
@@ -38,8 +38,10 @@ std::string policy_title(const schema::PolicyChanged& policy) {
           fmt::format("{}{}", text_of(root->path()), root->writable() ? "" : " (read only)"));
     }
   }
-  return fmt::format("policy {}: {}, {}", policy.generation(),
-                     schema::EnumNameApprovalMode(policy.mode()), fmt::join(parts, ", "));
+  const std::string_view by = text_of(policy.reason());
+  return fmt::format("policy {}: {}, {}{}", policy.generation(),
+                     spelled(schema::EnumNameApprovalMode(policy.mode())), fmt::join(parts, ", "),
+                     by.empty() ? "" : fmt::format("; set by {}", by));
 }
 
 /// Turns one event into items; one object an event.
@@ -130,7 +132,8 @@ class Items {
     const std::string status =
         failed.http_status() == 0 ? "" : fmt::format(" (HTTP {})", failed.http_status());
     add("failure",
-        fmt::format("model call failed: {}{}", schema::EnumNameFailureKind(failed.kind()), status),
+        fmt::format("model call failed: {}{}", spelled(schema::EnumNameFailureKind(failed.kind())),
+                    status),
         std::string(text_of(failed.message())));
   }
 
@@ -147,7 +150,7 @@ class Items {
     } else if (const auto* released = event_.payload_as_OwnerReleased()) {
       add("life", fmt::format("owner left: {}", text_of(released->reason())));
     } else if (const auto* policy = event_.payload_as_PolicyChanged()) {
-      add("policy", policy_title(*policy), std::string(text_of(policy->reason())));
+      add("policy", policy_title(*policy));
     } else if (const auto* abandoned = event_.payload_as_ModelAbandoned()) {
       add("failure", "model call abandoned: it may have been billed",
           std::string(text_of(abandoned->reason())));
@@ -170,7 +173,7 @@ class Items {
     } else if (const auto* settled = event_.payload_as_ToolReconciled()) {
       add("decision",
           fmt::format("{}: reconciled as {} by {}", text_of(settled->call_id()),
-                      schema::EnumNameReconciliation(settled->outcome()),
+                      spelled(schema::EnumNameReconciliation(settled->outcome())),
                       text_of(settled->actor())),
           std::string(text_of(settled->note())));
     } else {

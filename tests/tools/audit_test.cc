@@ -34,6 +34,69 @@ TEST_CASE("audit --json holds the receipt whole") {
   CHECK(call.at("receipt").at("ended_at") == "2026-01-01T00:00:11.000000000Z");
 }
 
+/// The demo with another receipt: everything up to the call's start, then this end of it.
+Cli demo_with(schema::ReceiptT receipt) {
+  const Cli whole = with_demo();
+  const auto& all = whole.store->sessions.at("demo").events;
+  Cli cli;
+  MemoryJournal journal(cli.store);
+  journal::Append append{.session = session_id("demo"),
+                         .expected_version = 0,
+                         .epoch = 1,
+                         .acquire = true,
+                         .events = {},
+                         .blobs = {},
+                         .request = {}};
+  for (std::size_t i = 0; i < 10; ++i) append.events.push_back(*all[i]);
+  const auto appended = append_and_wait(journal, append);
+  REQUIRE(appended.has_value());
+  auto pen = pen_for(session_id("demo"), appended->head);
+  schema::ToolCompletedT completed;
+  completed.call_id = "c1";
+  completed.receipt = std::make_unique<schema::ReceiptT>(std::move(receipt));
+  journal::Batch batch;
+  batch.add(draft(std::move(completed), 1));
+  REQUIRE(append_and_wait(journal, pen.next(std::move(batch))).has_value());
+  return cli;
+}
+
+TEST_CASE("audit: no output recorded is not an output of zero bytes") {
+  schema::ReceiptT silent;
+  silent.output = std::make_unique<schema::Stream>(0, 0, Digest::of("").fb());
+  schema::ReceiptT none;
+  none.output = std::make_unique<schema::Stream>();
+
+  Cli cli = demo_with(std::move(silent));
+  CHECK_THAT(cli.run({"audit", "demo"}).out,
+             Catch::Contains("  0 us      0 " + Digest::of("").hex().substr(0, 12)));
+  cli = demo_with(std::move(none));
+  CHECK_THAT(cli.run({"audit", "demo"}).out, Catch::Contains("  ok    0 us      -"));
+  const Json receipt = json_lines(cli.run({"audit", "demo", "--json"}).out).at(0).at("receipt");
+  CHECK(receipt.at("output_digest").is_null());
+  CHECK(receipt.at("output_bytes").is_null());
+  CHECK(receipt.at("output_kept").is_null());
+}
+
+TEST_CASE("an exit has one spelling in tables, in JSON, in transcripts and in the log") {
+  schema::ReceiptT receipt;
+  receipt.exit = schema::ExitKind::timed_out;
+  Cli cli = demo_with(std::move(receipt));
+  CHECK_THAT(cli.run({"audit", "demo"}).out, Catch::Contains("  timed-out  "));
+  CHECK(json_lines(cli.run({"audit", "demo", "--json"}).out).at(0).at("receipt").at("exit") ==
+        "timed-out");
+  CHECK_THAT(cli.run({"show", "demo"}).out, Catch::Contains("c1: timed-out, "));
+  CHECK_THAT(cli.run({"log", "demo"}).out, Catch::Contains("\"exit\":\"timed-out\""));
+}
+
+TEST_CASE("audit: a call that was stopped is not done") {
+  schema::ReceiptT receipt;
+  receipt.exit = schema::ExitKind::user_stop;
+  Cli cli = demo_with(std::move(receipt));
+  const auto line = json_lines(cli.run({"audit", "demo", "--json"}).out).at(0);
+  CHECK(line.at("state") == "stopped");
+  CHECK(line.at("receipt").at("exit") == "user-stop");
+}
+
 TEST_CASE("audit reads strictly: damage is an error that says where, exit 6") {
   Cli cli = with_demo();
   cli.store->lose_event("demo", 9);
