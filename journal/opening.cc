@@ -28,15 +28,6 @@ Result<ReaderStore> look_at(const Site& site) {
   return ReaderStore{std::move(*store), *last};
 }
 
-/// Names and sizes of the database's files.
-std::string listing_of(const Site& site) {
-  std::vector<rocksdb::Env::FileAttributes> files;
-  std::string listing;
-  if (!site.env->GetChildrenFileAttributes(site.paths.db, &files).ok()) return listing;
-  for (const auto& file : files) listing += fmt::format("{} {}\n", file.name, file.size_bytes);
-  return listing;
-}
-
 std::optional<TornManifest> torn_manifest_of(const Site& site, const Error& why) {
   if (why.code != ErrorCode::corrupt) return {};
   auto torn = find_torn_manifest(*site.fs, site.paths.db);
@@ -87,6 +78,14 @@ Result<void> mend_manifest(const Site& site, Error why, bool has_events) {
 }
 
 }  // namespace
+
+std::string listing_of(const Site& site) {
+  std::vector<rocksdb::Env::FileAttributes> files;
+  std::string listing;
+  if (!site.env->GetChildrenFileAttributes(site.paths.db, &files).ok()) return listing;
+  for (const auto& file : files) listing += fmt::format("{} {}\n", file.name, file.size_bytes);
+  return listing;
+}
 
 Result<ReaderStore> open_reader_store(const Site& site) {
   // Beside a writer: it replaces files, sometimes while they are being opened here.

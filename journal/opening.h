@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "journal/folder.h"
 #include "journal/store.h"
@@ -23,6 +24,9 @@ struct ReaderStore {
   std::unique_ptr<Store> store;
   std::uint64_t last = 0;  // position of its last event
 };
+
+/// Names and sizes of the database's files: whether a writer changed them meanwhile.
+std::string listing_of(const Site& site);
 
 /// A snapshot that changes nothing on disk, also beside a writer, checked to be complete.
 Result<ReaderStore> open_reader_store(const Site& site);

@@ -170,7 +170,7 @@ Result<std::uint64_t> last_position(Store& store) {
   if (!it->Valid() && seen > 0 && next_first != 1) {
     return fail(ErrorCode::corrupt,
                 fmt::format("the journal's order index begins at position {} instead of 1: restore "
-                            "a backup, or read what is left without --strict",
+                            "a backup",
                             next_first));
   }
   return last;

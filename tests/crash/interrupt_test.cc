@@ -131,7 +131,7 @@ TEST_CASE("a second Ctrl-C leaves at once, and the session can be resumed") {
 TEST_CASE("SIGKILL leaves no command behind") {
   const Long session;
   const auto child = session.begun();
-  CHECK(count_marked(session.marker) > 0);
+  REQUIRE(eventually([&] { return count_marked(session.marker) > 0; }));
   child->signal(SIGKILL);
   CHECK(child->wait().signal == SIGKILL);
   CHECK(session.nothing_runs());

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/build_paths.h"
 #include "tests/support/temp_dir.h"
 
 namespace daybook::tests {
@@ -29,8 +30,9 @@ struct Place {
   int operator()(const std::string& command) const {
     const std::string script =
         "unset DAYBOOK_CONFIG DAYBOOK_LOG http_proxy all_proxy ALL_PROXY; "
-        "daybook=" DAYBOOK_BINARY_DIR "/daybook; export DAYBOOK_HOME=" +
-        dir.str("journal") + "; " + environment + "cd " + dir.str("work") + "; " + command;
+        "daybook=" +
+        build_path("/daybook") + "; export DAYBOOK_HOME=" + dir.str("journal") + "; " +
+        environment + "cd " + dir.str("work") + "; " + command;
     const int status = std::system(("bash -c '" + script + "'").c_str());
     REQUIRE(WIFEXITED(status));
     return WEXITSTATUS(status);
