@@ -66,6 +66,20 @@ bool exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
+/// A file of prices beside the configuration needs no key to be found.
+void find_prices(Config& config, const std::string& machine_file, const Environment& environment) {
+  const std::string_view home = variable(environment, "HOME");
+  const fs::path folder = fs::path(machine_file).parent_path();
+  if (config.prices.empty()) {
+    const std::string beside = (folder / "prices.toml").string();
+    if (!machine_file.empty() && exists(beside)) config.prices = beside;
+  } else if (config.prices.starts_with("~/") && !home.empty()) {
+    config.prices = std::string(home) + config.prices.substr(1);
+  } else if (!config.prices.starts_with('/')) {
+    config.prices = (folder / config.prices).string();
+  }
+}
+
 Result<void> apply_machine_file(Config& config, const Environment& environment) {
   if (const std::string_view named = variable(environment, "DAYBOOK_CONFIG"); !named.empty()) {
     const std::string path(named);
@@ -73,11 +87,14 @@ Result<void> apply_machine_file(Config& config, const Environment& environment) 
       return fail(ErrorCode::not_found,
                   fmt::format("{}: there is no such file, but DAYBOOK_CONFIG names it", path));
     }
-    return apply_file(config, path, ConfigScope::machine);
+    DAYBOOK_TRY(apply_file(config, path, ConfigScope::machine));
+    find_prices(config, path, environment);
+    return {};
   }
   const std::string path = xdg_path(environment, "XDG_CONFIG_HOME", ".config", "config.toml");
-  if (path.empty() || !exists(path)) return {};
-  return apply_file(config, path, ConfigScope::machine);
+  if (!path.empty() && exists(path)) DAYBOOK_TRY(apply_file(config, path, ConfigScope::machine));
+  find_prices(config, path, environment);
+  return {};
 }
 
 Result<void> apply_project_file(Config& config, const std::string& workspace) {

@@ -67,6 +67,7 @@ struct Config {
   std::uint32_t max_iterations = 50;  // model responses a turn may use
   std::uint32_t turn_timeout_ms = 0;  // 0: no limit
   std::string journal;                // folder
+  std::string prices;                 // file that goes over the shipped prices; "": none
   std::map<std::string, ProviderConfig, std::less<>> providers;
   std::map<std::string, ModelOverride, std::less<>> models;  // by "provider:model" or "prefix*"
   std::map<std::string, AgentProfile, std::less<>> agents;

@@ -8,29 +8,11 @@
 #include <limits>
 
 #include "engine/nearest.h"
+#include "engine/toml_reader.h"
 #include "schema/json.h"
 
 namespace daybook::engine {
 namespace {
-
-const char* kind_of(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::string:
-      return "a string";
-    case toml::node_type::integer:
-      return "a whole number";
-    case toml::node_type::floating_point:
-      return "a fraction";
-    case toml::node_type::boolean:
-      return "true or false";
-    case toml::node_type::array:
-      return "a list";
-    case toml::node_type::table:
-      return "a table";
-    default:
-      return "a date or time";
-  }
-}
 
 /// TOML value as JSON text; false for what JSON cannot say.
 bool append_json(std::string& out, const toml::node& node) {
@@ -66,112 +48,6 @@ bool append_json(std::string& out, const toml::node& node) {
   }
   return true;
 }
-
-/// Reads the keys of one table, remembers which were asked for, and keeps the first error.
-class TableReader {
- public:
-  TableReader(const toml::table& table, std::string_view file, std::string path)
-      : table_(table), file_(file), path_(std::move(path)) {}
-
-  const toml::node* find(const char* key) {
-    known_.emplace_back(key);
-    return error_ ? nullptr : table_.get(key);
-  }
-
-  template <class Text>  // std::string or std::optional<std::string>
-  void text(const char* key, Text& out) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return;
-    if (const auto* value = node->as_string()) {
-      out = value->get();
-    } else {
-      wrong(*node, key, "a string");
-    }
-  }
-
-  template <class Number>  // std::uint32_t or an optional of it
-  void number(const char* key, Number& out, std::uint32_t least, std::uint32_t most) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return;
-    const auto* value = node->as_integer();
-    if (value == nullptr) return wrong(*node, key, "a whole number");
-    if (value->get() < least || value->get() > most) {
-      return fail_at(*node, fmt::format("{} must be from {} to {}, not {}", shown(key), least, most,
-                                        value->get()));
-    }
-    out = static_cast<std::uint32_t>(value->get());
-  }
-
-  void boolean(const char* key, std::optional<bool>& out) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return;
-    if (const auto* value = node->as_boolean()) {
-      out = value->get();
-    } else {
-      wrong(*node, key, "true or false");
-    }
-  }
-
-  /// A string out of `choices`.
-  std::optional<std::string> choice(const char* key, std::vector<std::string> choices) {
-    std::optional<std::string> chosen;
-    text(key, chosen);
-    if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return chosen;
-    fail_at(*table_.get(key),
-            fmt::format("{} cannot be '{}'{}", shown(key), *chosen, suggestion(*chosen, choices)));
-    return {};
-  }
-
-  const toml::array* list(const char* key) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return nullptr;
-    if (node->as_array() == nullptr) wrong(*node, key, "a list of strings");
-    return node->as_array();
-  }
-
-  const toml::table* table(const char* key) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return nullptr;
-    if (node->as_table() == nullptr) wrong(*node, key, "a table");
-    return node->as_table();
-  }
-
-  void wrong(const toml::node& node, std::string_view key, std::string_view expected) {
-    fail_at(node, fmt::format("{} must be {}, not {}", shown(key), expected, kind_of(node)));
-  }
-
-  void fail_at(const toml::node& node, const std::string& what) {
-    fail_at_line(node.source().begin.line, what);
-  }
-
-  void fail_at_line(toml::source_index line, const std::string& what) {
-    if (error_) return;
-    error_ = Error{ErrorCode::invalid_argument, fmt::format("{}:{}: {}", file_, line, what)};
-  }
-
-  std::string shown(std::string_view key) const {
-    return path_.empty() ? fmt::format("'{}'", key) : fmt::format("'{}' in [{}]", key, path_);
-  }
-
-  /// The first error, or one for the first key that was never asked for.
-  Result<void> finish() {
-    for (const auto& [key, value] : table_) {
-      if (error_) break;
-      if (std::ranges::find(known_, key.str()) != known_.end()) continue;
-      fail_at_line(key.source().begin.line, fmt::format("unknown key {}{}", shown(key.str()),
-                                                        suggestion(key.str(), known_)));
-    }
-    if (error_) return fail(*error_);
-    return {};
-  }
-
- private:
-  const toml::table& table_;
-  std::string_view file_;
-  std::string path_;
-  std::vector<std::string> known_;
-  std::optional<Error> error_;
-};
 
 void read_headers(TableReader& reader, ProviderConfig& provider) {
   const toml::table* headers = reader.table("headers");
@@ -303,7 +179,7 @@ Result<void> read_top(Config& config, const toml::table& root, std::string_view 
                       ConfigScope scope) {
   TableReader reader(root, file, "");
   if (scope == ConfigScope::project) {
-    for (const char* key : {"providers", "approval_mode", "journal"}) {
+    for (const char* key : {"providers", "approval_mode", "journal", "prices"}) {
       if (const toml::node* node = reader.find(key)) {
         reader.fail_at(*node, fmt::format("a project may not set '{}': move it to the machine's "
                                           "configuration file",
@@ -312,6 +188,7 @@ Result<void> read_top(Config& config, const toml::table& root, std::string_view 
     }
   } else {
     reader.text("journal", config.journal);
+    reader.text("prices", config.prices);
     if (const auto mode = reader.choice("approval_mode", {"interactive", "bypass-approvals"})) {
       config.approval_mode = *parse_approval_mode(*mode);
     }

@@ -1,0 +1,19 @@
+// One file of prices, read and checked.
+#pragma once
+
+#include "replay/price_book.h"
+
+namespace daybook::replay {
+
+struct PriceFile {
+  std::vector<PriceRow> rows;
+  std::map<std::string, PriceProvider, std::less<>> providers;
+};
+
+/// Errors are `invalid_argument`: file, line, column, what was expected, the nearest known key.
+Result<PriceFile> read_prices(std::string_view toml, std::string_view file);
+
+/// replay/prices.toml
+extern const std::string_view kPricesToml;
+
+}  // namespace daybook::replay
