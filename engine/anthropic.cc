@@ -427,6 +427,12 @@ Usage AnthropicDecoder::usage() const {
   if (const Json* details = member(usage_, "output_tokens_details")) {
     out.reasoning = count_at(*details, "thinking_tokens");
   }
+  if (const Json* server = member(usage_, "server_tool_use")) {
+    out.web_searches = count_at(*server, "web_search_requests");
+  }
+  out.service_tier = json_text(usage_, "service_tier");
+  out.speed = json_text(usage_, "speed");
+  out.region = json_text(usage_, "inference_geo");
   return out;
 }
 

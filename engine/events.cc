@@ -43,6 +43,10 @@ schema::UsageT to_schema(const Usage& usage) {
   out.cache_write_1h = optional(usage.cache_write_1h);
   out.output = optional(usage.output);
   out.reasoning = optional(usage.reasoning);
+  out.web_searches = optional(usage.web_searches);
+  out.service_tier = usage.service_tier;
+  out.speed = usage.speed;
+  out.region = usage.region;
   out.raw = usage.raw;
   return out;
 }

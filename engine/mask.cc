@@ -29,8 +29,15 @@ void Mask::apply(Reply& reply) const {
       apply(*text);
     }
   }
-  for (std::string* text : {&reply.stop_raw, &reply.usage.raw, &reply.response_id,
-                            &reply.served_model, &reply.raw, &reply.diagnostics}) {
+  for (std::string* text :
+       {&reply.stop_raw, &reply.response_id, &reply.served_model, &reply.raw, &reply.diagnostics}) {
+    apply(*text);
+  }
+  apply(reply.usage);
+}
+
+void Mask::apply(Usage& usage) const {
+  for (std::string* text : {&usage.raw, &usage.service_tier, &usage.speed, &usage.region}) {
     apply(*text);
   }
 }
@@ -38,7 +45,7 @@ void Mask::apply(Reply& reply) const {
 void Mask::apply(Failure& failure) const {
   apply(failure.message);
   apply(failure.raw);
-  apply(failure.usage.raw);
+  apply(failure.usage);
 }
 
 }  // namespace daybook::engine

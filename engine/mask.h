@@ -21,6 +21,7 @@ class Mask {
   void apply(std::string& text) const;
   void apply(Reply& reply) const;
   void apply(Failure& failure) const;
+  void apply(Usage& usage) const;
 
  private:
   executor::SecretMask mask_;

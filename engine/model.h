@@ -58,8 +58,9 @@ struct ToolDefinition {
 /// Token counts as reported; absent is not zero.
 struct Usage {
   std::optional<std::uint64_t> input_uncached, input_total, cache_read, cache_write, cache_write_5m,
-      cache_write_1h, output, reasoning;
-  std::string raw;  // the provider's usage object as JSON
+      cache_write_1h, output, reasoning, web_searches;
+  std::string service_tier, speed, region;  // as served; "": not told
+  std::string raw;                          // the provider's usage object as JSON
 };
 
 struct Reply {

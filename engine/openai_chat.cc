@@ -137,7 +137,7 @@ class OpenAiChatDecoder final : public StreamDecoder {
   std::optional<Failure> on_event(std::string_view name, std::string_view data,
                                   const DeltaSink& sink) override;
   tl::expected<Reply, Failure> finish() override;
-  Usage usage() const override { return read_usage(usage_); }
+  Usage usage() const override;
 
  private:
   struct Call {
@@ -168,6 +168,12 @@ class OpenAiChatDecoder final : public StreamDecoder {
   std::string finish_;
   bool done_ = false;
 };
+
+Usage OpenAiChatDecoder::usage() const {
+  Usage out = read_usage(usage_);
+  if (!out.raw.empty()) out.service_tier = json_text(top_, "service_tier");
+  return out;
+}
 
 std::optional<Failure> OpenAiChatDecoder::on_event(std::string_view name, std::string_view data,
                                                    const DeltaSink& sink) {

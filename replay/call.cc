@@ -1,5 +1,9 @@
 #include "replay/call.h"
 
+#include <nlohmann/json.hpp>
+
+#include "schema/json.h"
+
 namespace daybook::replay {
 namespace {
 
@@ -60,10 +64,34 @@ CallUsage usage_of(const schema::Usage* usage) {
   return made;
 }
 
+std::vector<CallUsage> compaction_passes(std::string_view usage_json) {
+  std::vector<CallUsage> passes;
+  // Nearly no response has any: most are not worth parsing.
+  if (usage_json.find("\"compaction\"") == std::string_view::npos) return passes;
+  const auto usage = parse_json(usage_json);
+  if (!usage || !usage->is_object() || !usage->contains("iterations")) return passes;
+  for (const Json& pass : (*usage)["iterations"]) {
+    if (!pass.is_object() || json_text(pass, "type") != "compaction") continue;
+    const auto count = [&pass](const char* key) -> std::optional<std::uint64_t> {
+      const auto found = pass.find(key);
+      if (found == pass.end() || !found->is_number_unsigned()) return std::nullopt;
+      return found->get<std::uint64_t>();
+    };
+    CallUsage made;
+    made.input_uncached = count("input_tokens");
+    made.cache_read = count("cache_read_input_tokens");
+    made.cache_write = count("cache_creation_input_tokens");
+    made.output = count("output_tokens");
+    passes.push_back(std::move(made));
+  }
+  return passes;
+}
+
 CallFold::CallFold(std::string session, Visitor visit) : visit_(std::move(visit)) {
   CallSession made;
   made.kind = "daybook";
-  made.id = std::move(session);
+  made.id = session;
+  made.stored = std::move(session);
   session_ = std::make_shared<const CallSession>(std::move(made));
 }
 
@@ -177,7 +205,35 @@ void CallFold::responded(const schema::Event& event, const schema::ModelResponde
       }
     }
   }
+  // A reader of logs makes calls of its own of such passes.
+  if (it.usage() != nullptr && event.provenance() == nullptr) visit_passes(event, *it.usage());
   finish(event);
+}
+
+void CallFold::visit_passes(const schema::Event& event, const schema::Usage& usage) {
+  constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
+  std::uint32_t number = 0;
+  for (CallUsage& pass : compaction_passes(text_of(usage.raw()))) {
+    Call call;
+    call.pass = ++number;
+    call.session = session_;
+    call.id = {event.id()->hi(), event.id()->lo() ^ number * kSpread};
+    call.version = event.version();
+    call.turn = open_->turn;
+    call.lineage = open_->lineage;
+    call.provider = open_->provider;
+    call.provider_kind = open_->provider_kind;
+    call.requested_model = open_->requested_model;
+    call.served_model = open_->served_model;
+    call.response_id = open_->response_id;
+    call.started_at = open_->started_at;
+    call.evidence = schema::Evidence::usage_only;
+    call.usage = std::move(pass);
+    call.usage.service_tier = open_->usage.service_tier;
+    call.usage.speed = open_->usage.speed;
+    call.usage.region = open_->usage.region;
+    visit_(std::move(call));
+  }
 }
 
 void CallFold::unanswered(const schema::Event& event, const schema::Usage* usage) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct CallUsage {
 
 CallUsage usage_of(const schema::Usage* usage);
 
+/// The compaction passes in a provider's usage object (JSON), which its top figures leave out.
+std::vector<CallUsage> compaction_passes(std::string_view usage_json);
+
 /// The segments of one request, first to last. Lists share what they have in common.
 struct RequestSegments {
   using List = std::shared_ptr<const std::vector<BlobRef>>;
@@ -50,7 +54,8 @@ struct RequestSegments {
 /// Where a call's cost belongs, the same for all calls of a session.
 struct CallSession {
   std::string kind;    // "daybook", "claude-code", "codex", "openworker", "atif"
-  std::string id;      // the journal's, or the log's own for a file that is not stored
+  std::string id;      // the journal's, or the log's own
+  std::string stored;  // name of the session in the journal; "": a file that is not stored
   std::string parent;  // the session it belongs to; "": none
   schema::Relation relation = schema::Relation::none;
   std::string project;  // folder it worked in
@@ -73,6 +78,9 @@ struct Call {
   std::int64_t first_byte_at = 0;
   std::int64_t ended_at = 0;
   bool answered = true;  // false: failed or abandoned; may have been billed
+  /// 0: the response itself. n: the n-th pass by which the provider compacted the context for it,
+  /// billed besides and not in the response's own figures.
+  std::uint32_t pass = 0;
   CallUsage usage;
   schema::StopReason stop = schema::StopReason::end;
   std::vector<std::string> tools_called;
@@ -99,7 +107,7 @@ class CallFold {
  public:
   using Visitor = std::function<void(Call)>;
 
-  /// `session` names the session until a SessionImported says better.
+  /// `session`: its name in the journal.
   CallFold(std::string session, Visitor visit);
   void take(const schema::Event& event);
 
@@ -110,6 +118,7 @@ class CallFold {
   void responded(const schema::Event& event, const schema::ModelResponded& it);
   void unanswered(const schema::Event& event, const schema::Usage* usage);
   void finish(const schema::Event& event);
+  void visit_passes(const schema::Event& event, const schema::Usage& usage);
   RequestSegments segments(const schema::ModelRequested& it) const;
 
   Visitor visit_;

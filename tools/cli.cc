@@ -22,6 +22,8 @@ struct Bound {
   std::map<std::string, bool> flags;
 };
 
+constexpr int kMostPositionals = 1 << 20;
+
 const std::vector<Option>& common_options() {
   static const std::vector<Option> options = {
       {"--journal", ValueKind::text, "DIR", "folder of the journal (default: $DAYBOOK_HOME)"},
@@ -62,7 +64,12 @@ void bind(CLI::App& root, Bound& bound) {
   for (const Positional& positional : bound.command.positionals) {
     auto* added =
         bound.app->add_option(positional.name, bound.values[positional.name], positional.help);
-    added->expected(1)->type_name("")->required(positional.required)->allow_extra_args(false);
+    added->type_name("")->required(positional.required);
+    if (positional.many) {
+      added->expected(1, kMostPositionals)->allow_extra_args(true);
+    } else {
+      added->expected(1)->allow_extra_args(false);
+    }
   }
   for (const Option& option : bound.command.options) add_option(bound, option);
   for (const Option& option : common_options()) add_option(bound, option);

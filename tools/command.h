@@ -38,6 +38,7 @@ struct Positional {
   std::string name;  // "SESSION"
   std::string help;
   bool required = true;
+  bool many = false;  // may be given several times; the last positional only
 };
 
 /// Values as parsed, by the names in the command's table. Asking for a name that is not in the
@@ -98,6 +99,7 @@ Command audit_command();
 Command verify_command();
 Command backup_command();
 Command export_command();
+Command cost_command();
 
 /// All of them, in the order that help lists them.
 std::vector<Command> all_commands();

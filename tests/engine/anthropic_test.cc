@@ -333,8 +333,19 @@ TEST_CASE("anthropic: usage keeps what was reported and what was not") {
     CHECK(out.cache_write == std::nullopt);
     CHECK(out.output == std::nullopt);
   }
+  SECTION("what decides the price: searches, tier, speed and region, as served") {
+    const auto out = usage(
+        R"({"input_tokens":1,"service_tier":"batch","inference_geo":"us","speed":"fast"})",
+        R"({"output_tokens":2,"server_tool_use":{"web_search_requests":3}})");
+    CHECK(out.web_searches == 3u);
+    CHECK(out.service_tier == "batch");
+    CHECK(out.region == "us");
+    CHECK(out.speed == "fast");
+  }
   SECTION("none at all") {
     const auto out = usage("null", "null");
+    CHECK(out.web_searches == std::nullopt);
+    CHECK(out.service_tier.empty());
     CHECK(out.raw.empty());
     CHECK(out.input_uncached == std::nullopt);
   }

@@ -429,6 +429,13 @@ TEST_CASE("openai chat: usage as the servers send it") {
               .cache_write == 5u);
     CHECK(usage(data(R"({"usage":{"cache_creation_input_tokens":6}})")).cache_write == 6u);
   }
+  SECTION("the tier that served, which stands beside the usage") {
+    const auto out =
+        usage(data(R"({"service_tier":"flex","choices":[]})") +
+              data(R"({"service_tier":"flex","choices":[],"usage":{"prompt_tokens":9}})"));
+    CHECK(out.service_tier == "flex");
+    CHECK(usage(data(R"({"usage":{"prompt_tokens":9}})")).service_tier.empty());
+  }
   SECTION("in every chunk: the last one counts") {
     const auto out = usage(data(R"({"usage":{"prompt_tokens":9,"completion_tokens":1}})") +
                            data(R"({"usage":{"prompt_tokens":9,"completion_tokens":2}})") +

@@ -1,0 +1,183 @@
+#include "replay/call_table.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace daybook::replay {
+namespace {
+
+constexpr std::size_t kFirstSlots = 1024;
+constexpr std::uint64_t kMostStored = ~std::uint32_t{0};
+
+using Member = std::optional<std::uint64_t> CallUsage::*;
+constexpr std::array<Member, 8> kMembers = {&CallUsage::input_uncached, &CallUsage::input_total,
+                                            &CallUsage::cache_read,     &CallUsage::cache_write,
+                                            &CallUsage::cache_write_5m, &CallUsage::cache_write_1h,
+                                            &CallUsage::output,         &CallUsage::web_searches};
+constexpr std::size_t kOutput = 6;
+
+/// Texts joined so that different ones never join to the same.
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string key;
+  for (const std::string_view part : parts) {
+    key += std::to_string(part.size());
+    key += ':';
+    key += part;
+  }
+  return key;
+}
+
+template <class Value>
+std::uint32_t intern(std::unordered_map<std::string, std::uint32_t>& indexes,
+                     std::vector<Value>& values, std::string key, const Value& value) {
+  const auto [found, added] =
+      indexes.try_emplace(std::move(key), static_cast<std::uint32_t>(values.size()));
+  if (added) values.push_back(value);
+  return found->second;
+}
+
+/// Output as reported, an absent one below zero.
+std::uint64_t output_rank(const StoredCall& call) {
+  return (call.present >> kOutput & 1) != 0 ? std::uint64_t{call.counts[kOutput]} + 1 : 0;
+}
+
+auto session_order(const CallSession& it) {
+  return std::tie(it.kind, it.id, it.stored, it.parent, it.relation, it.project, it.agent,
+                  it.title);
+}
+
+auto names_order(const CallNames& it) {
+  return std::tie(it.provider, it.provider_kind, it.model, it.service_tier, it.speed, it.region);
+}
+
+}  // namespace
+
+std::uint32_t CallTable::session_index(const Call& call) {
+  if (call.session == last_session_ && last_session_ != nullptr) return last_session_index_;
+  static const CallSession kNone;
+  const CallSession& it = call.session == nullptr ? kNone : *call.session;
+  const char relation = static_cast<char>(it.relation);
+  last_session_index_ =
+      intern(session_indexes_, sessions_,
+             joined({it.kind, it.id, it.stored, it.parent, std::string_view(&relation, 1),
+                     it.project, it.agent, it.title}),
+             it);
+  last_session_ = call.session;
+  return last_session_index_;
+}
+
+std::uint32_t CallTable::names_index(const Call& call) {
+  const CallNames names{call.provider,           call.provider_kind, call.model(),
+                        call.usage.service_tier, call.usage.speed,   call.usage.region};
+  return intern(names_indexes_, names_,
+                joined({names.provider, names.provider_kind, names.model, names.service_tier,
+                        names.speed, names.region}),
+                names);
+}
+
+std::uint32_t CallTable::tools_index(const Call& call) {
+  std::vector<std::string_view> called(call.tools_called.begin(), call.tools_called.end());
+  std::ranges::sort(called);
+  called.erase(std::unique(called.begin(), called.end()), called.end());
+  std::string text;
+  for (const std::string_view tool : called) {
+    if (!text.empty()) text += '+';
+    text += tool;
+  }
+  return intern(tools_indexes_, tools_, text, text);
+}
+
+StoredCall CallTable::stored(const Call& call) {
+  StoredCall made;
+  made.id = call.id;
+  made.started_at = call.started_at;
+  made.session = session_index(call);
+  made.names = names_index(call);
+  made.tools = tools_index(call);
+  made.authority = call.usage.authority;
+  made.answered = call.answered;
+  for (std::size_t i = 0; i < kMembers.size(); ++i) {
+    const auto& count = call.usage.*kMembers[i];
+    if (!count) continue;
+    made.present = static_cast<std::uint16_t>(made.present | 1u << i);
+    made.counts[i] = static_cast<std::uint32_t>(std::min(*count, kMostStored));
+  }
+  return made;
+}
+
+CallUsage CallTable::usage_of(const StoredCall& call) const {
+  CallUsage usage;
+  for (std::size_t i = 0; i < kMembers.size(); ++i) {
+    if ((call.present >> i & 1) != 0) usage.*kMembers[i] = call.counts[i];
+  }
+  usage.authority = call.authority;
+  const CallNames& names = names_of(call);
+  usage.service_tier = names.service_tier;
+  usage.speed = names.speed;
+  usage.region = names.region;
+  return usage;
+}
+
+bool CallTable::preferred(const StoredCall& a, const StoredCall& b) const {
+  const auto rank = [&](const StoredCall& it) {
+    // Higher output, then the more exact, then a session of its own.
+    return std::tuple(~output_rank(it), it.authority,
+                      session_of(it).relation != schema::Relation::none);
+  };
+  if (rank(a) != rank(b)) return rank(a) < rank(b);
+  const auto sessions = [&](const StoredCall& it) { return session_order(session_of(it)); };
+  if (sessions(a) != sessions(b)) return sessions(a) < sessions(b);
+  const auto names = [&](const StoredCall& it) { return names_order(names_of(it)); };
+  if (names(a) != names(b)) return names(a) < names(b);
+  const auto rest = [&](const StoredCall& it) {
+    return std::tie(tools_of(it), it.counts, it.present, it.answered);
+  };
+  return rest(a) < rest(b);
+}
+
+std::size_t CallTable::slot_of(const Uuid& id) const {
+  const std::size_t mask = slots_.size() - 1;
+  // Ids are made of times and digests; multiplying spreads those that differ in few bits.
+  std::size_t at =
+      static_cast<std::size_t>((id.hi ^ id.lo * 0x9e3779b97f4a7c15U) * 0xd6e8feb86659fd93U >> 20) &
+      mask;
+  while (slots_[at] != 0 && calls_[slots_[at] - 1].id != id) at = (at + 1) & mask;
+  return at;
+}
+
+void CallTable::grow() {
+  slots_.assign(std::max(kFirstSlots, slots_.size() * 2), 0);
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    slots_[slot_of(calls_[i].id)] = static_cast<std::uint32_t>(i + 1);
+  }
+}
+
+void CallTable::add(const Call& call) {
+  if ((calls_.size() + 1) * 10 > slots_.size() * 7) grow();
+  StoredCall made = stored(call);
+  std::uint32_t& slot = slots_[slot_of(call.id)];
+  if (slot == 0) {
+    calls_.push_back(made);
+    slot = static_cast<std::uint32_t>(calls_.size());
+    return;
+  }
+  ++copies_;
+  StoredCall& kept = calls_[slot - 1];
+  const std::int64_t a = kept.started_at, b = made.started_at;
+  const std::int64_t earliest = a == 0 ? b : b == 0 ? a : std::min(a, b);
+  if (preferred(made, kept)) kept = made;
+  kept.started_at = earliest;
+}
+
+std::size_t CallTable::memory() const {
+  std::size_t bytes =
+      calls_.capacity() * sizeof(StoredCall) + slots_.capacity() * sizeof(slots_[0]);
+  bytes += sessions_.capacity() * sizeof(CallSession) + names_.capacity() * sizeof(CallNames);
+  for (const auto& text : tools_) bytes += sizeof(text) + text.capacity();
+  for (const auto* indexes : {&session_indexes_, &names_indexes_, &tools_indexes_}) {
+    for (const auto& [key, index] : *indexes) bytes += 2 * sizeof(key) + key.capacity();
+  }
+  return bytes;
+}
+
+}  // namespace daybook::replay

@@ -1,0 +1,80 @@
+// Every distinct call of many sessions and files, as small as its cost needs.
+//
+// Copies of a call (the same id in a resumed, forked or sidechain log) are merged by a rule that
+// does not depend on the order in which they come: the whole record with the highest output counts;
+// of equals the more exact one, then the one of a session that belongs to no other, then a fixed
+// lexical order. The earliest start of all copies dates the call. Adding a copy again changes
+// nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "replay/call.h"
+
+namespace daybook::replay {
+
+/// What many calls have in common.
+struct CallNames {
+  std::string provider, provider_kind, model;
+  std::string service_tier, speed, region;
+  bool operator==(const CallNames&) const = default;
+};
+
+/// One call. 72 bytes, so that a million of them fit where logs do.
+struct StoredCall {
+  Uuid id;
+  std::int64_t started_at = 0;  // UTC ns; 0: not known
+  std::array<std::uint32_t, 8> counts{};
+  std::uint32_t session = 0, names = 0, tools = 0;  // indexes into the table
+  std::uint16_t present = 0;                        // bits of `counts` that were reported
+  schema::Authority authority = schema::Authority::exact;
+  bool answered = true;
+};
+
+class CallTable {
+ public:
+  void add(const Call& call);
+
+  std::size_t size() const { return calls_.size(); }
+  /// Copies that were merged into another.
+  std::uint64_t copies() const { return copies_; }
+  const std::vector<StoredCall>& calls() const { return calls_; }
+  const CallSession& session_of(const StoredCall& call) const { return sessions_[call.session]; }
+  const CallNames& names_of(const StoredCall& call) const { return names_[call.names]; }
+  /// The tools that the response called, each once, in order: "grep+read_file"; "": none.
+  const std::string& tools_of(const StoredCall& call) const { return tools_[call.tools]; }
+  /// A figure beyond 32 bits comes back as the largest one that fits, which no price takes.
+  CallUsage usage_of(const StoredCall& call) const;
+
+  /// Bytes held, for reports and tests.
+  std::size_t memory() const;
+
+ private:
+  using Index = std::unordered_map<std::string, std::uint32_t>;
+
+  StoredCall stored(const Call& call);
+  std::uint32_t session_index(const Call& call);
+  std::uint32_t names_index(const Call& call);
+  std::uint32_t tools_index(const Call& call);
+  /// Whether `a` counts rather than `b`, another copy of the same call.
+  bool preferred(const StoredCall& a, const StoredCall& b) const;
+  std::size_t slot_of(const Uuid& id) const;
+  void grow();
+
+  std::vector<StoredCall> calls_;
+  std::vector<std::uint32_t> slots_;  // open addressing: index into calls_ plus one; 0: free
+  std::uint64_t copies_ = 0;
+  std::vector<CallSession> sessions_;
+  std::vector<CallNames> names_;
+  std::vector<std::string> tools_;
+  Index session_indexes_, names_indexes_, tools_indexes_;  // by all their text
+  std::shared_ptr<const CallSession> last_session_;        // most calls follow one of the same
+  std::uint32_t last_session_index_ = 0;
+};
+
+}  // namespace daybook::replay

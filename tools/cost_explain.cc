@@ -1,0 +1,261 @@
+#include "tools/cost_explain.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ostream>
+
+#include "replay/price_call.h"
+#include "tools/cost_calls.h"
+#include "tools/cost_print.h"
+#include "tools/format.h"
+#include "tools/json_writer.h"
+#include "tools/read_journal.h"
+#include "tools/table.h"
+
+namespace daybook::tools {
+namespace {
+
+using replay::Call;
+using replay::CallCost;
+using replay::CallRates;
+using replay::CostLine;
+using replay::Money;
+using replay::Multiplier;
+using replay::PriceRow;
+using replay::Rate;
+using replay::TokenClass;
+using replay::Unpriced;
+
+constexpr std::uint64_t kMillion = 1'000'000;
+
+/// What --explain asks for.
+struct Wanted {
+  std::optional<SessionId> session;
+  std::uint64_t version = 0;
+  std::string event_id;
+
+  bool matches(const Call& call) const {
+    if (!event_id.empty()) return call.id.str() == event_id;
+    return call.version == version || call.request_version == version;
+  }
+};
+
+Result<Wanted> parse_wanted(journal::Journal& journal, std::string_view text) {
+  Wanted wanted;
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) {
+    wanted.event_id = text;
+    return wanted;
+  }
+  const std::string_view number = text.substr(colon + 1);
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), wanted.version);
+  if (error != std::errc{} || end != number.data() + number.size() || colon == 0) {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is not a call: write SESSION:VERSION, or the id of its event", text));
+  }
+  auto info = find_session(journal, text.substr(0, colon));
+  if (!info) return fail(std::move(info.error()));
+  wanted.session = info->session;
+  return wanted;
+}
+
+std::string dollars(Rate rate) {
+  return Money::of(kMillion, rate).exact();
+}
+
+std::string factor(Multiplier multiplier) {
+  return fmt::format("{:g}", static_cast<double>(multiplier.thousandths) / 1000);
+}
+
+std::string_view name_of(schema::Authority authority) {
+  constexpr std::string_view kNames[] = {"exact", "derived", "lower bound", "estimate"};
+  return kNames[static_cast<std::size_t>(authority)];
+}
+
+/// "speed fast 2 x region us 1.1"; "": none.
+std::string factors(const CallRates& rates, const replay::CallUsage& usage) {
+  std::string out;
+  const auto add = [&](const char* what, const std::string& name, Multiplier multiplier) {
+    if (multiplier == Multiplier{}) return;
+    out += fmt::format("{}{} {} {}", out.empty() ? "" : " × ", what, name, factor(multiplier));
+  };
+  add("tier", usage.service_tier, rates.tier);
+  add("speed", usage.speed, rates.speed);
+  add("region", usage.region, rates.region);
+  return out;
+}
+
+std::string validity(const PriceRow& row) {
+  if (row.valid_from.empty() && row.valid_to.empty()) return "at any date";
+  if (row.valid_to.empty()) return "from " + row.valid_from;
+  if (row.valid_from.empty()) return "before " + row.valid_to;
+  return fmt::format("from {}, before {}", row.valid_from, row.valid_to);
+}
+
+/// The classes whose prices a line may have, when its own has none or is not the only one.
+std::vector<TokenClass> classes_of(const CallCost& cost, const CostLine& line) {
+  const replay::Rates& rates = cost.rates.low;
+  std::vector<TokenClass> out;
+  const auto add = [&](TokenClass what) {
+    if (rates[what]) out.push_back(what);
+  };
+  add(line.what);
+  if (line.what == TokenClass::input) {
+    if (cost.counts.input_may_be_read) add(TokenClass::cache_read);
+    if (cost.counts.input_may_be_written) add(TokenClass::cache_write);
+  } else if (out.empty() && line.what == TokenClass::cache_write) {
+    add(TokenClass::cache_write_5m);
+    add(TokenClass::cache_write_1h);
+  } else if (out.empty() &&
+             (line.what == TokenClass::cache_write_5m || line.what == TokenClass::cache_write_1h)) {
+    add(TokenClass::cache_write);
+  }
+  return out;
+}
+
+/// "5", or "6.25 to 10 (cache_write_5m or cache_write_1h)".
+std::string price_of(const CallCost& cost, const CostLine& line) {
+  if (!line.cost) return "no price";
+  if (line.what == TokenClass::web_search) {
+    const Rate rate = *cost.rates.low[line.what];
+    return Money::of(1, rate).exact() + " each";
+  }
+  std::optional<Rate> low, high;
+  std::string names;
+  const auto classes = classes_of(cost, line);
+  for (const TokenClass what : classes) {
+    const Rate one_low = *cost.rates.low[what], one_high = *cost.rates.high[what];
+    low = low ? std::min(*low, one_low) : one_low;
+    high = high ? std::max(*high, one_high) : one_high;
+    names += (names.empty() ? "" : " or ") + std::string(replay::name_of(what));
+  }
+  if (!low || *low == *high) return low ? dollars(*low) : "no price";
+  const std::string range = fmt::format("{} to {}", dollars(*low), dollars(*high));
+  return classes.size() > 1 ? fmt::format("{} ({})", range, names) : range;
+}
+
+std::string amount(const std::optional<replay::MoneyRange>& cost) {
+  if (!cost) return "unpriced";
+  return cost->is_exact() ? cost->low.exact()
+                          : fmt::format("{} to {}", cost->low.exact(), cost->high.exact());
+}
+
+void print_heading(std::ostream& out, const Call& call, const CallCost& cost) {
+  out << fmt::format("call      {}:{}{}\n", printable(call.session->stored), call.version,
+                     call.pass == 0 ? "" : fmt::format(" (compaction pass {})", call.pass));
+  out << fmt::format("event     {}\n", call.id.str());
+  out << fmt::format("time      {}\n",
+                     call.started_at == 0 ? "not known" : short_time(call.started_at));
+  out << fmt::format("model     {}{}\n", one_line(call.model()),
+                     call.provider.empty() ? "" : " at " + one_line(call.provider));
+  out << fmt::format("figures   {}\n", name_of(call.usage.authority));
+  if (!call.usage.any()) out << "usage     none reported; the call may have been billed\n";
+  if (const PriceRow* row = cost.rates.row) {
+    out << fmt::format("price     {}: {}, {}\n", row->provider.empty() ? "any" : row->provider,
+                       fmt::join(row->models, ", "), validity(*row));
+    out << fmt::format("          {}:{}\n", row->file, row->line);
+    if (!row->source.empty()) {
+      out << fmt::format("source    {}{}\n", one_line(row->source),
+                         row->read.empty() ? "" : ", read " + row->read);
+    }
+    if (!row->note.empty()) out << fmt::format("note      {}\n", one_line(row->note));
+  }
+  if (cost.rates.long_context != nullptr) {
+    out << fmt::format("long      the input of {} tokens {} {}: every token pays the long price\n",
+                       grouped(cost.counts.whole_input()),
+                       cost.rates.long_context->inclusive ? "reaches" : "is above",
+                       grouped(cost.rates.long_context->above));
+  }
+  if (cost.rates.at_peak) out << "peak      the call fell into the peak hours\n";
+  if (cost.rates.peak_unknown) out << "peak      the hour of the call is not known\n";
+  if (const auto text = factors(cost.rates, call.usage); !text.empty()) {
+    out << "factors   " << one_line(text) << '\n';
+  }
+  if (cost.why != Unpriced::no) out << "unpriced  " << replay::name_of(cost.why) << '\n';
+}
+
+void print(Context& context, const Call& call, const CallCost& cost) {
+  print_heading(context.out, call, cost);
+  context.out << '\n';
+  const bool scaled = !factors(cost.rates, call.usage).empty();
+  Table table({"CLASS", "TOKENS", "$ PER MILLION", "COST $"}, 2);
+  for (const CostLine& line : cost.used()) {
+    const bool takes_factors = scaled && line.cost && line.what != TokenClass::web_search;
+    table.add({std::string(replay::name_of(line.what)), grouped(line.count),
+               price_of(cost, line) + (takes_factors ? " × factors" : ""), amount(line.cost)});
+  }
+  table.add({"total", grouped(cost.counts.tokens()), "", amount(cost.total)});
+  table.print(context.out, context.columns, context.colour());
+}
+
+void print_json(Context& context, const Call& call, const CallCost& cost) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("session", call.session->stored).member("version", call.version);
+  out.member("pass", call.pass).member("event", call.id.str());
+  out.key("started_at");
+  call.started_at == 0 ? out.null() : out.value(rfc3339(call.started_at));
+  out.member("provider", call.provider).member("model", call.model());
+  out.member("service_tier", call.usage.service_tier).member("speed", call.usage.speed);
+  out.member("region", call.usage.region);
+  out.member("authority", name_of(call.usage.authority));
+  if (const PriceRow* row = cost.rates.row) {
+    out.key("price").begin_object();
+    out.member("provider", row->provider).key("models").begin_array();
+    for (const std::string& model : row->models) out.value(model);
+    out.end_array();
+    out.member("valid_from", row->valid_from).member("valid_to", row->valid_to);
+    out.member("source", row->source).member("read", row->read);
+    out.member("file", row->file).member("line", row->line);
+    out.member("long_context", cost.rates.long_context != nullptr);
+    out.member("peak", cost.rates.at_peak);
+    out.end_object();
+  }
+  out.key("lines").begin_array();
+  for (const CostLine& line : cost.used()) {
+    out.begin_object();
+    out.member("class", replay::name_of(line.what)).member("count", line.count);
+    if (line.cost) {
+      out.member("cost_low_usd", line.cost->low.exact());
+      out.member("cost_high_usd", line.cost->high.exact());
+    }
+    out.end_object();
+  }
+  out.end_array();
+  out.member("cost_low_usd", cost.total.low.exact());
+  out.member("cost_high_usd", cost.total.high.exact());
+  out.member("unpriced_tokens", cost.unpriced_tokens);
+  if (cost.why != Unpriced::no) out.member("why", replay::name_of(cost.why));
+  context.out << out.end_object().text() << '\n';
+}
+
+}  // namespace
+
+Result<int> explain_cost(Context& context, journal::Journal& journal, const replay::PriceBook& book,
+                         std::string_view call, std::optional<std::int64_t> prices_at, bool json) {
+  const auto wanted = parse_wanted(journal, call);
+  if (!wanted) return fail(wanted.error());
+  bool found = false;
+  const auto holes = visit_journal_calls(journal, wanted->session, [&](const Call& one) {
+    if (!wanted->matches(one)) return;
+    if (found && !json) context.out << '\n';
+    found = true;
+    const auto rows = book.rows_for(one.provider, one.model());
+    const CallCost cost =
+        replay::price_call(rows, one.usage, {prices_at.value_or(one.started_at), one.started_at});
+    json ? print_json(context, one, cost) : print(context, one, cost);
+  });
+  if (!holes) return fail(holes.error());
+  if (found) return kExitOk;
+  return fail(ErrorCode::not_found,
+              fmt::format("there is no model call {}: `daybook log SESSION` lists the events, and "
+                          "a call is a ModelRequested or what answered it",
+                          call));
+}
+
+}  // namespace daybook::tools
