@@ -59,9 +59,16 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-std::vector<std::string> line_of(std::vector<std::string> keys, const CostSums& sums, bool small,
-                                 bool unpriced) {
-  const auto count = [small](std::uint64_t n) { return small ? shortened(n) : grouped(n); };
+/// Which columns a report needs, and how numbers are written.
+struct Layout {
+  bool small = false;
+  bool marked = false;
+  bool unpriced = false;
+};
+
+std::vector<std::string> line_of(std::vector<std::string> keys, const CostSums& sums,
+                                 const Layout& layout) {
+  const auto count = [&](std::uint64_t n) { return layout.small ? shortened(n) : grouped(n); };
   std::vector<std::string> line = std::move(keys);
   line.push_back(count(sums.calls));
   line.push_back(count(sums.of(TokenClass::input)));
@@ -69,27 +76,28 @@ std::vector<std::string> line_of(std::vector<std::string> keys, const CostSums& 
   line.push_back(count(sums.written()));
   line.push_back(count(sums.of(TokenClass::output)));
   line.push_back(sums.cost.shown());
-  line.push_back(marks(sums));
-  if (unpriced) line.push_back(sums.unpriced_tokens > 0 ? count(sums.unpriced_tokens) : "");
+  if (layout.marked) line.push_back(marks(sums));
+  if (layout.unpriced) line.push_back(sums.unpriced_tokens > 0 ? count(sums.unpriced_tokens) : "");
   return line;
 }
 
 /// Headings, rows, total.
 Lines lines_of(const CostReport& report, const CostPrinting& printing, bool small) {
-  const bool unpriced = report.total.unpriced_tokens > 0;
+  const Layout layout = {small, !marks(report.total).empty(), report.total.unpriced_tokens > 0};
   Lines lines;
   auto& headings = lines.emplace_back();
   for (const GroupBy group : printing.by) headings.push_back(upper(name_of(group)));
-  for (const char* name : {"CALLS", "INPUT", "READ", "WRITTEN", "OUTPUT", "COST", ""}) {
+  for (const char* name : {"CALLS", "INPUT", "READ", "WRITTEN", "OUTPUT", "COST"}) {
     headings.emplace_back(name);
   }
-  if (unpriced) headings.emplace_back("UNPRICED");
+  if (layout.marked) headings.emplace_back();
+  if (layout.unpriced) headings.emplace_back("UNPRICED");
   for (const CostRow& row : report.rows) {
-    lines.push_back(line_of(row.keys, row.sums, small, unpriced));
+    lines.push_back(line_of(row.keys, row.sums, layout));
   }
   std::vector<std::string> keys(printing.by.size());
   if (!keys.empty()) keys.front() = "total";
-  lines.push_back(line_of(std::move(keys), report.total, small, unpriced));
+  lines.push_back(line_of(std::move(keys), report.total, layout));
   return lines;
 }
 

@@ -12,7 +12,7 @@ namespace {
 using Catch::Contains;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kMorning = 1'791'969'000 * kSecond;  // 2026-10-14T08:30:00Z
+constexpr std::int64_t kMorning = 1'791'966'600 * kSecond;  // 2026-10-14T08:30:00Z
 constexpr std::int64_t kHour = 3'600 * kSecond;
 
 struct Told {
@@ -271,13 +271,13 @@ TEST_CASE("cost: the arithmetic of one call, with the price row that was used") 
                                ", read 2026-09-22\n"));
   CHECK_THAT(run.out, Contains("factors   speed fast 2 × region us 1.1\n"));
   // 2.2 times 4, 0.2, 5, 8 and 20 dollars a million; searches take no factors.
-  CHECK_THAT(run.out, Contains("\ninput           1,000   4 × factors      0.0088\n"));
-  CHECK_THAT(run.out, Contains("\ncache_read      20,000  0.2 × factors    0.0088\n"));
-  CHECK_THAT(run.out, Contains("\ncache_write_5m  3,000   5 × factors      0.033\n"));
-  CHECK_THAT(run.out, Contains("\ncache_write_1h  4,000   8 × factors      0.0704\n"));
-  CHECK_THAT(run.out, Contains("\noutput          500     20 × factors     0.022\n"));
-  CHECK_THAT(run.out, Contains("\nweb_search      2       0.01 each        0.02\n"));
-  CHECK_THAT(run.out, Contains("\ntotal           28,500                   0.163\n"));
+  CHECK_THAT(run.out, Contains("\ninput           1,000   4 × factors    0.0088\n"));
+  CHECK_THAT(run.out, Contains("\ncache_read      20,000  0.2 × factors  0.0088\n"));
+  CHECK_THAT(run.out, Contains("\ncache_write_5m  3,000   5 × factors    0.033\n"));
+  CHECK_THAT(run.out, Contains("\ncache_write_1h  4,000   8 × factors    0.0704\n"));
+  CHECK_THAT(run.out, Contains("\noutput          500     20 × factors   0.022\n"));
+  CHECK_THAT(run.out, Contains("\nweb_search      2       0.01 each      0.02\n"));
+  CHECK_THAT(run.out, Contains("\ntotal           28,500                 0.163\n"));
 
   const auto json = json_lines(cli.run({"cost", "--explain", "site:3", "--json"}).out);
   REQUIRE(json.size() == 1);
