@@ -130,6 +130,7 @@ class RowReader {
     reader_.text("source", row_.source);
     read_date();
     reader_.text("note", row_.note);
+    DAYBOOK_TRY(reader_.finish());  // a misspelt key first: it may be what is missing
     check();
     DAYBOOK_TRY(reader_.finish());
     return std::move(row_);
@@ -162,6 +163,7 @@ class RowReader {
       Multipliers tiers;
       read_multipliers(inner, "tiers", tiers);
       if (table->contains("tiers")) context.tiers = std::move(tiers);
+      DAYBOOK_TRY(inner.finish());
       if (!above) inner.fail_here("a long context needs 'above', a number of tokens");
       DAYBOOK_TRY(inner.finish());
       row_.long_contexts.push_back(std::move(context));

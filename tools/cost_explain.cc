@@ -189,7 +189,9 @@ void print(Context& context, const Call& call, const CallCost& cost) {
     table.add({std::string(replay::name_of(line.what)), grouped(line.count),
                price_of(cost, line) + (takes_factors ? " × factors" : ""), amount(line.cost)});
   }
-  table.add({"total", grouped(cost.counts.tokens()), "", amount(cost.total)});
+  const bool none_priced = cost.why != Unpriced::no && cost.total.high.is_zero();
+  table.add(
+      {"total", grouped(cost.counts.tokens()), "", none_priced ? "unpriced" : amount(cost.total)});
   table.print(context.out, context.columns, context.colour());
 }
 

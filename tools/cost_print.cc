@@ -59,6 +59,13 @@ std::string upper(std::string_view text) {
   return out;
 }
 
+/// Zero only where everything has a price and was reported.
+std::string cost_text(const CostSums& sums) {
+  if (sums.cost.high.is_zero() && sums.unpriced_calls > 0) return "unpriced";
+  if (sums.calls > 0 && sums.without_usage == sums.calls) return "not known";
+  return sums.cost.shown();
+}
+
 /// Which columns a report needs, and how numbers are written.
 struct Layout {
   bool small = false;
@@ -75,7 +82,7 @@ std::vector<std::string> line_of(std::vector<std::string> keys, const CostSums& 
   line.push_back(count(sums.of(TokenClass::cache_read)));
   line.push_back(count(sums.written()));
   line.push_back(count(sums.of(TokenClass::output)));
-  line.push_back(sums.cost.shown());
+  line.push_back(cost_text(sums));
   if (layout.marked) line.push_back(marks(sums));
   if (layout.unpriced) line.push_back(sums.unpriced_tokens > 0 ? count(sums.unpriced_tokens) : "");
   return line;

@@ -196,6 +196,8 @@ TEST_CASE("mistakes are named with file, line, column and the nearest key") {
   CHECK(error_of("[[price]]\nmodels = [\"m\"]\nvalid_from = 2026-02-01\nvalid_to = 2026-02-01\n") ==
         "p.toml:1:1: 'valid_to' must be after 'valid_from'");
   CHECK(error_of("[[price]]\nmodels = [\"m\"]\nlong = [{ abov = 3 }]\n") ==
+        "p.toml:3:11: unknown key 'abov' in [price.long]; did you mean 'above'?");
+  CHECK(error_of("[[price]]\nmodels = [\"m\"]\nlong = [{ input = 3 }]\n") ==
         "p.toml:3:9: a long context needs 'above', a number of tokens");
   CHECK(error_of("[[price]]\nmodels = [\"m\"]\nlong = [{ above = 3, inputs = 1 }]\n") ==
         "p.toml:3:22: unknown key 'inputs' in [price.long]; did you mean 'input'?");

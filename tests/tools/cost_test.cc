@@ -124,8 +124,22 @@ TEST_CASE("cost: a table of days with its total, and what it cannot say in the f
         "a cost of two figures: the log does not tell the class of some tokens; it is between "
         "them\n"
         "? 1 call reported no usage and may have been billed\n"
-        "unpriced: anthropic:nobody-knows: no price for this model: 1 call, 80 tokens\n"
+        "unpriced: anthropic:nobody-knows: no price for this model, 1 call, 80 tokens\n"
         "list prices at the time of each call; days and times in UTC\n");
+}
+
+TEST_CASE("cost: what has no price or no figures is not shown as zero") {
+  Cli cli = sample();
+  const std::string models = cli.run({"cost", "--by", "model"}).out;
+  CHECK_THAT(models, Contains("nobody-knows") && Contains("unpriced           80\n"));
+  CHECK_THAT(models, !Contains("$0.00 "));
+  Cli silent;
+  silent.environment["TZ"] = "UTC";
+  Told nothing;
+  nothing.any = false;
+  write_session(silent, "s", {nothing});
+  CHECK_THAT(silent.run({"cost"}).out, Contains("not known  ?\n"));
+  CHECK_THAT(cli.run({"cost", "--explain", "site:8"}).out, Contains("unpriced\n"));
 }
 
 TEST_CASE("cost: a narrow terminal shortens numbers before it cuts names") {
