@@ -22,7 +22,7 @@ struct Bound {
   std::map<std::string, bool> flags;
 };
 
-constexpr int kMostPositionals = 1 << 20;
+constexpr int kMostPositionals = CLI::detail::expected_max_vector_size;
 
 const std::vector<Option>& common_options() {
   static const std::vector<Option> options = {

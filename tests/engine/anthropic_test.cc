@@ -334,9 +334,9 @@ TEST_CASE("anthropic: usage keeps what was reported and what was not") {
     CHECK(out.output == std::nullopt);
   }
   SECTION("what decides the price: searches, tier, speed and region, as served") {
-    const auto out = usage(
-        R"({"input_tokens":1,"service_tier":"batch","inference_geo":"us","speed":"fast"})",
-        R"({"output_tokens":2,"server_tool_use":{"web_search_requests":3}})");
+    const auto out =
+        usage(R"({"input_tokens":1,"service_tier":"batch","inference_geo":"us","speed":"fast"})",
+              R"({"output_tokens":2,"server_tool_use":{"web_search_requests":3}})");
     CHECK(out.web_searches == 3u);
     CHECK(out.service_tier == "batch");
     CHECK(out.region == "us");

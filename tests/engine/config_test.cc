@@ -223,6 +223,8 @@ TEST_CASE("a project may not set what belongs to the machine") {
   const auto refused = [](std::string_view text) { return error_of(text, ConfigScope::project); };
   CHECK(refused("model = 'a:b'\njournal = '/elsewhere'") ==
         "c.toml:2: a project may not set 'journal': move it to the machine's configuration file");
+  CHECK_THAT(refused("prices = '/elsewhere'"),
+             StartsWith("c.toml:1: a project may not set 'prices'"));
   CHECK_THAT(refused("approval_mode = 'bypass-approvals'"),
              StartsWith("c.toml:1: a project may not set 'approval_mode'"));
   CHECK_THAT(refused("[providers.openai]\nkey_env = 'AWS_SECRET'"),

@@ -331,6 +331,7 @@ TEST_CASE("cost: mistakes say what to do") {
              Contains("there is no model call site:2"));
   CHECK_THAT(error_of(cli, {"cost", "--explain", "site:4", "--by", "day"}),
              Contains("--by does not go with it"));
+  CHECK_THAT(error_of(cli, {"cost", "one.jsonl", "two.jsonl"}), Contains("is not built yet"));
   cli.environment["TZ"] = "EST5EDT,M3.2.0,M11.1.0";
   CHECK_THAT(error_of(cli, {"cost"}), Contains("pass --timezone"));
 }
