@@ -1,0 +1,26 @@
+// The calls of log files, without storing anything: what `daybook cost PATH` and
+// `daybook cache PATH` work on.
+#pragma once
+
+#include "tools/log_source.h"
+
+namespace daybook::tools {
+
+struct LogCallsOptions {
+  unsigned threads = 2;
+  std::function<void(std::uint64_t bytes_read)> progress;  // of all files; from any thread
+};
+
+/// Of two copies of one call (equal ids), whether `a` is the one that counts: more output, then
+/// not of a subagent, then the earlier, then the smaller session name. Whatever the order in which
+/// copies are met, the same one is left.
+bool preferred_copy(const replay::Call& a, const replay::Call& b);
+
+/// Visits every distinct call of the sources once, on the calling thread, ordered by session
+/// (kind, id) and then by start, figures only (Depth::usage). Of copies the preferred one counts,
+/// with the earliest start of all of them. A file that cannot be read is a note in the report.
+Result<LogReport> visit_log_calls(std::span<const LogSource> sources,
+                                  const LogCallsOptions& options,
+                                  const std::function<void(replay::Call)>& visit);
+
+}  // namespace daybook::tools

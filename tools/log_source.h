@@ -1,0 +1,126 @@
+// Logs that other programs wrote: finding them, and reading one into calls or events.
+//
+// The way to analyse files without storing them is tools/log_calls.h: discover(), then
+// visit_log_calls(). `daybook import` reads the same sources into events.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/config.h"
+#include "replay/call.h"
+#include "schema/event.h"
+
+namespace daybook::tools {
+
+enum class LogKind { claude_code, codex, openworker, atif, daybook };
+
+/// As SessionImported and Provenance name it: "claude-code", "codex", "openworker", "atif",
+/// "daybook".
+std::string_view name_of(LogKind kind);
+
+/// One logical file: of twins (plain and compressed, active and archived) the one that counts.
+struct LogSource {
+  LogKind kind = LogKind::claude_code;
+  std::string path;                // what is opened
+  std::string file;                // logical name: without its place and its compression
+  std::uint64_t size = 0;          // bytes on disk
+  bool compressed = false;         // zstd, told by its first bytes
+  std::vector<std::string> twins;  // other paths that hold the same log
+};
+
+/// A file that is not read, and why.
+struct SkippedFile {
+  std::string path;
+  std::string why;
+};
+
+struct Discovery {
+  std::vector<LogSource> sources;      // in order of `file`, then `path`
+  std::vector<SkippedFile> unread;     // could not be opened or read: a loss
+  std::vector<SkippedFile> not_a_log;  // named like a log, but of no known kind
+};
+
+/// Where the supported programs keep their logs, as far as these folders exist.
+std::vector<std::string> usual_log_places(const engine::Environment& environment);
+
+/// Looks through files and folders; the kind is decided by what a file holds. Links are followed
+/// for the paths given only. `not_found` when a path does not exist.
+Result<Discovery> discover_logs(std::span<const std::string> paths);
+
+/// How much of a log is wanted.
+enum class Depth {
+  usage,     // calls with their figures; contents are not looked at
+  requests,  // events with messages, but without the raw lines and their hashes
+  whole,     // everything, for the journal
+};
+
+/// Takes what a reader finds. Not thread-safe: one sink a file that is being read.
+class LogSink {
+ public:
+  virtual ~LogSink() = default;
+
+  /// Depth::usage only. `version` counts the calls of the session within this file.
+  virtual void call(replay::Call call) = 0;
+
+  /// The other depths. `session` is the log's session (CallSession::id). The first event of each
+  /// session is SessionImported; positions count from 1 within (file, session) and are what
+  /// ModelRequested.base and causation name. The event's id is the same in every copy of the log.
+  /// An error ends the reading and comes back from read_log.
+  virtual Result<void> event(const std::string& session, EventDraft draft) = 0;
+
+  /// Content for the next event: long ones are the sink's to store.
+  virtual std::unique_ptr<schema::ContentT> content(std::string_view bytes) = 0;
+  virtual BlobRef blob(std::string_view bytes) = 0;
+};
+
+/// One line that could not be read.
+struct DamagedLine {
+  std::uint64_t offset = 0;
+  std::string what;
+};
+
+/// What became of a file's lines. Everything that is no event is counted by its reason.
+struct LogReport {
+  std::uint64_t bytes = 0;       // uncompressed bytes read
+  std::uint64_t committed = 0;   // of them, those in complete lines
+  std::uint64_t lines = 0;       // complete lines seen; Depth::usage counts candidates only
+  std::uint64_t calls = 0;       // model calls, copies within the file removed
+  std::uint64_t events = 0;      // handed to the sink
+  std::uint64_t metadata = 0;    // lines that carry nothing a session needs
+  std::uint64_t duplicates = 0;  // lines that repeat an earlier one
+  std::uint64_t unmapped = 0;    // lines of a type that is not known
+  std::uint64_t damaged = 0;     // lines that cannot be read
+  std::vector<DamagedLine> damage;                            // the first of them
+  std::vector<std::pair<std::string, std::uint64_t>> types;  // unmapped, by type
+  std::vector<std::string> notes;  // rules that changed figures: "counter reset", ...
+
+  bool lossless() const { return damaged == 0 && unmapped == 0; }
+  void add(const LogReport& other);
+};
+
+/// Finds the log of another session of the same program, for files that copy its history.
+using LogFinder = std::function<std::optional<LogSource>(LogKind, std::string_view log_session)>;
+
+/// A finder over the sources of one discovery. `sources` must outlive it.
+LogFinder finder_over(std::span<const LogSource> sources);
+
+struct LogReadOptions {
+  Depth depth = Depth::usage;
+  /// Accept a last line without an end when it parses: the file is not being written any more.
+  bool final = true;
+  LogFinder finder;                                        // may be empty
+  std::function<void(std::uint64_t bytes_read)> progress;  // on-disk bytes so far; may be empty
+};
+
+/// Reads one source from its start. Errors: `io`, `permission`, or what the sink returned; damage
+/// inside the file is in the report.
+Result<LogReport> read_log(const LogSource& source, const LogReadOptions& options, LogSink& sink);
+
+}  // namespace daybook::tools
