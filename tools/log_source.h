@@ -88,16 +88,16 @@ struct DamagedLine {
 
 /// What became of a file's lines. Everything that is no event is counted by its reason.
 struct LogReport {
-  std::uint64_t bytes = 0;       // uncompressed bytes read
-  std::uint64_t committed = 0;   // of them, those in complete lines
-  std::uint64_t lines = 0;       // complete lines seen; Depth::usage counts candidates only
-  std::uint64_t calls = 0;       // model calls, copies within the file removed
-  std::uint64_t events = 0;      // handed to the sink
-  std::uint64_t metadata = 0;    // lines that carry nothing a session needs
-  std::uint64_t duplicates = 0;  // lines that repeat an earlier one
-  std::uint64_t unmapped = 0;    // lines of a type that is not known
-  std::uint64_t damaged = 0;     // lines that cannot be read
-  std::vector<DamagedLine> damage;                            // the first of them
+  std::uint64_t bytes = 0;          // uncompressed bytes read
+  std::uint64_t committed = 0;      // of them, those in complete lines
+  std::uint64_t lines = 0;          // complete lines seen; Depth::usage counts candidates only
+  std::uint64_t calls = 0;          // model calls, copies within the file removed
+  std::uint64_t events = 0;         // handed to the sink
+  std::uint64_t metadata = 0;       // lines that carry nothing a session needs
+  std::uint64_t duplicates = 0;     // lines that repeat an earlier one
+  std::uint64_t unmapped = 0;       // lines of a type that is not known
+  std::uint64_t damaged = 0;        // lines that cannot be read
+  std::vector<DamagedLine> damage;  // the first of them
   std::vector<std::pair<std::string, std::uint64_t>> types;  // unmapped, by type
   std::vector<std::string> notes;  // rules that changed figures: "counter reset", ...
 

@@ -1,0 +1,201 @@
+// Claude Code transcripts: which session each line belongs to, and what kind of line it is.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "tools/log_claude_session.h"
+#include "tools/log_readers.h"
+#include "tools/log_scan.h"
+
+namespace daybook::tools {
+namespace {
+
+constexpr std::array<MarkerScan::Marker, 2> kMarkers = {{
+    {"\"assistant\"", 1, 8},
+    {"\"compact_boundary\"", 8, 9},
+}};
+
+constexpr std::array<std::string_view, 15> kMetadataTypes = {
+    "summary",         "attachment",     "progress",     "file-history-snapshot",
+    "queue-operation", "last-prompt",    "custom-title", "ai-title",
+    "agent-name",      "agent-setting",  "mode",         "permission-mode",
+    "pr-link",         "bridge-session", "tag"};
+
+class ClaudeReader : public RecordReader {
+ public:
+  explicit ClaudeReader(LogReading& reading) : reading_(reading), scan_(kMarkers) {
+    const std::filesystem::path path(reading.source().path);
+    std::string name = path.filename().string();
+    name = name.substr(0, name.find(".jsonl"));
+    if (name.starts_with("agent-")) {
+      file_agent_ = name.substr(6);
+      read_meta(path);
+    } else {
+      file_session_ = name;
+    }
+  }
+
+  bool is_record(JsonSpan value) const override {
+    return value.is_object() && value["type"].is_string() &&
+           (value["uuid"] || value["sessionId"] || value["leafUuid"] || value["timestamp"]);
+  }
+
+  void take(const LogRecord& record) override {
+    const ClaudeLine line(record.value);
+    if (reading_.usage_only()) {
+      take_usage(line);
+      return;
+    }
+    Origin origin(reading_, record, line.at);
+    ClaudeSession& session = session_of(line);
+    if (is_repeated(line)) {
+      session.log().keep(line.type.text(), schema::ImportReason::duplicate, "the same line again",
+                         origin);
+      return;
+    }
+    dispatch(session, line, origin);
+    session.place(line);
+  }
+
+  void take_damaged(Origin origin, const std::string& what) override {
+    ClaudeLine nothing{JsonSpan()};
+    ClaudeSession& session = latest_ != nullptr ? *latest_ : session_of(nothing);
+    session.log().keep("", schema::ImportReason::damaged, what, origin);
+  }
+
+  void finish() override {
+    for (auto& [key, session] : sessions_) session->finish();
+  }
+
+  std::size_t find(std::string_view text) const override { return scan_.find(text); }
+  bool head_done() const override {
+    return latest_ != nullptr && !latest_->log().header().title.empty();
+  }
+
+ private:
+  void take_usage(const ClaudeLine& line) {
+    ClaudeSession& session = session_of(line);
+    Origin none;
+    if (line.type.is("assistant")) {
+      session.assistant(line, none);
+    } else if (line.type.is("system") && line.subtype.is("compact_boundary")) {
+      session.boundary(line, none);
+    } else if (line.type.is("user") && !head_done()) {
+      const std::string text = claude_text(line.message["content"]);
+      if (!line.meta && !line.summary && !is_injected(text)) {
+        session.log().start_turn(text, none, "");
+      }
+    }
+  }
+
+  void dispatch(ClaudeSession& session, const ClaudeLine& line, Origin& origin) {
+    if (line.type.is("assistant")) {
+      session.assistant(line, origin);
+      return;
+    }
+    if (line.type.is("user")) {
+      session.user(line, origin);
+    } else if (line.type.is("system") &&
+               (line.subtype.is("compact_boundary") || line.subtype.is("microcompact_boundary"))) {
+      session.boundary(line, origin);
+    } else if (line.type.is("system")) {
+      session.log().keep("system/" + line.subtype.text(), schema::ImportReason::metadata, "",
+                         origin);
+    } else {
+      const std::string type = line.type.text();
+      const bool known = std::ranges::find(kMetadataTypes, type) != kMetadataTypes.end();
+      session.log().keep(type,
+                         known ? schema::ImportReason::metadata : schema::ImportReason::unmapped,
+                         known ? "" : "a type that is not known", origin);
+    }
+  }
+
+  /// Old rows appended again by a later compaction keep their uuid.
+  bool is_repeated(const ClaudeLine& line) {
+    if (!line.uuid.is_string()) return false;
+    return !uuids_.insert(xxh3_64(as_bytes(line.uuid.raw()))).second;
+  }
+
+  ClaudeSession& session_of(const ClaudeLine& line) {
+    const std::string_view session = line.session.is_string() ? line.session.raw() : "";
+    const std::string_view agent = line.agent.is_string() ? line.agent.raw() : "";
+    if (latest_ != nullptr && session == latest_session_ && agent == latest_agent_ &&
+        line.sidechain == latest_side_) {
+      return *latest_;
+    }
+    // Lines without a session (titles, snapshots) belong where the file is.
+    if (session.empty() && latest_ != nullptr) return *latest_;
+    latest_session_ = session;
+    latest_agent_ = agent;
+    latest_side_ = line.sidechain;
+    latest_ = &named_session(line);
+    return *latest_;
+  }
+
+  ClaudeSession& named_session(const ClaudeLine& line) {
+    const std::string parent = line.session ? line.session.text() : file_session_;
+    std::string agent = line.agent.text();
+    if (agent.empty()) agent = file_agent_;
+    std::string id = parent;
+    const bool side = !agent.empty() || line.sidechain;
+    if (!agent.empty()) {
+      id += "/agent-" + agent;
+    } else if (side) {
+      id += "/sidechain";
+    }
+    auto& slot = sessions_[id];
+    if (slot == nullptr) {
+      slot = std::make_unique<ClaudeSession>(reading_, id, side, known_);
+      auto& header = slot->log().header();
+      header.workspace = line.cwd.text();
+      header.program_version = line.version.text();
+      header.started_at = line.at;
+      if (side) {
+        header.parent = parent;
+        header.relation = schema::Relation::subagent;
+        header.agent = agent == file_agent_ ? agent_type_ : "";
+      } else if (const std::string from = line.forked["sessionId"].text(); !from.empty()) {
+        header.parent = from;
+        header.relation = schema::Relation::fork;
+      }
+    }
+    return *slot;
+  }
+
+  /// Beside a subagent's transcript lies what kind of agent it is.
+  void read_meta(std::filesystem::path path) {
+    path.replace_extension(".meta.json");
+    const auto source = open_bytes(path.string());
+    if (!source) return;
+    std::string text(4096, '\0');
+    std::size_t have = 0;
+    while (have < text.size()) {
+      const auto got = (*source)->read(text.data() + have, text.size() - have);
+      if (!got || *got == 0) break;
+      have += *got;
+    }
+    text.resize(have);
+    if (const auto meta = JsonSpan::whole(text)) agent_type_ = (*meta)["agentType"].text();
+  }
+
+  LogReading& reading_;
+  MarkerScan scan_;
+  std::string file_session_;
+  std::string file_agent_;
+  std::string agent_type_;
+  std::map<std::string, std::unique_ptr<ClaudeSession>> sessions_;
+  ClaudeSession* latest_ = nullptr;
+  std::string latest_session_;
+  std::string latest_agent_;
+  bool latest_side_ = false;
+  ClaudeSession::KnownResponses known_;
+  std::unordered_set<std::uint64_t> uuids_;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordReader> make_claude_reader(LogReading& reading) {
+  return std::make_unique<ClaudeReader>(reading);
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,244 @@
+#include "tools/log_claude_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace daybook::tools {
+namespace {
+
+/// A response whose lines never say why it ended, with no more output than this, shows the count
+/// that its start was stamped with.
+constexpr std::uint64_t kPlaceholderOutput = 8;
+
+std::uint64_t hash_of(std::string_view text) {
+  return xxh3_64(as_bytes(text));
+}
+
+}  // namespace
+
+ClaudeSession::ClaudeSession(LogReading& reading, std::string id, bool side, KnownResponses& known)
+    : reading_(reading), log_(reading, std::move(id)), side_(side), known_(known) {}
+
+// ------------------------------------------------------------------------------ responses
+
+void ClaudeSession::assistant(const ClaudeLine& line, Origin& origin) {
+  const ClaudeMessage message(line.message);
+  if (line.api_error || message.model.is("<synthetic>")) {
+    log_.keep("assistant", schema::ImportReason::metadata,
+              line.api_error ? "an error shown as an answer: no model call"
+                             : "made by the program: no model call",
+              origin);
+    return;
+  }
+  const JsonSpan key = message.id.is_string() ? message.id : line.uuid;
+  const std::string id = key.text();
+  if (id.empty()) {
+    log_.keep("assistant", schema::ImportReason::unmapped, "has neither message.id nor uuid",
+              origin);
+    return;
+  }
+  if (open_ && open_->id == id) {
+    const std::string request = line.request.text();
+    if (open_->request.empty() || request.empty() || open_->request == request) {
+      absorb(line, message, origin);
+      return;
+    }
+  }
+  close();
+  open(line, message, id);
+  absorb(line, message, origin);
+}
+
+void ClaudeSession::open(const ClaudeLine& line, const ClaudeMessage&, std::string id) {
+  Response response;
+  response.id = std::move(id);
+  response.request = line.request.text();
+  response.first_at = line.at;
+  if (!reading_.usage_only()) {
+    Origin none;
+    unknown_outcomes(none);
+    rewind_to(line.parent);
+    commit_compaction("");
+    response.slot = messages_.size();
+    messages_.emplace_back();
+    log_.hold();
+  }
+  open_ = std::move(response);
+}
+
+/// Of the lines of one response the one with the most output counts whole; its first line dates
+/// it.
+void ClaudeSession::absorb(const ClaudeLine& line, const ClaudeMessage& message, Origin& origin) {
+  Response& response = *open_;
+  if (response.request.empty()) response.request = line.request.text();
+  if (response.first_at == 0) response.first_at = line.at;
+  response.last_at = std::max(response.last_at, line.at);
+  const bool ended = message.stop_reason.is_string();
+  replay::CallUsage usage = claude_usage(message.usage);
+  const std::uint64_t output = usage.output.value_or(0);
+  const bool better = !response.has_usage || output >= response.output;
+  if (usage.any() && better) {
+    response.has_usage = true;
+    response.output = output;
+    response.usage = std::move(usage);
+    response.usage_raw = message.usage.raw();
+  }
+  if (better) {
+    response.model = message.model.text();
+    std::swap(response.best, origin);
+  }
+  if (origin) response.others.push_back(origin);
+  if (ended) {
+    response.ended = true;
+    response.stop = message.stop_reason.text();
+  }
+  if (message.diagnostics && !message.diagnostics.is_null()) {
+    response.diagnostics = message.diagnostics.raw();
+  }
+  absorb_content(message);
+}
+
+void ClaudeSession::absorb_content(const ClaudeMessage& message) {
+  Response& response = *open_;
+  message.content.items([&](JsonSpan block) {
+    if (reading_.usage_only()) {
+      if (block["type"].is("tool_use")) response.tools.push_back(block["name"].text());
+      return;
+    }
+    const std::uint64_t hash = hash_of(block.raw());
+    const bool known =
+        std::ranges::any_of(response.parts, [&](const Part& part) { return part.hash == hash; });
+    if (!known) response.parts.push_back({std::string(block.raw()), hash});
+  });
+  if (message.content.is_string() && !reading_.usage_only()) {
+    std::string block = R"({"type":"text","text":)";
+    block.append(message.content.raw()).append("}");
+    response.parts.push_back({block, hash_of(block)});
+  }
+}
+
+schema::Authority ClaudeSession::authority_of(const Response& response) const {
+  if (response.ended) return schema::Authority::exact;
+  if (side_ || response.output <= kPlaceholderOutput) return schema::Authority::lower_bound;
+  return schema::Authority::exact;
+}
+
+/// What the file already holds of the open response. An equal id with another request id on the
+/// main chain is another response, with another stable id: some gateways repeat ids.
+ClaudeSession::Novelty ClaudeSession::novelty(std::string& stable_id) {
+  const std::uint64_t request = open_->request.empty() ? 0 : hash_of(open_->request);
+  const Known mine{open_->output, side_, request};
+  const auto compare = [&](std::uint64_t key) {
+    const auto [found, fresh] = known_.try_emplace(key, mine);
+    if (fresh) return Novelty::fresh;
+    Known& other = found->second;
+    const bool better =
+        mine.output > other.output || (mine.output == other.output && other.side && !mine.side);
+    if (!better) return Novelty::repeated;
+    other = mine;
+    return Novelty::better;
+  };
+  stable_id = open_->id;
+  const auto known = known_.find(hash_of(stable_id));
+  if (known != known_.end() && request != 0 && known->second.request_hash != 0 &&
+      known->second.request_hash != request && !side_ && !known->second.side) {
+    stable_id += "/" + open_->request;
+  }
+  return compare(hash_of(stable_id));
+}
+
+void ClaudeSession::close() {
+  if (!open_) return;
+  std::string stable_id;
+  const Novelty novelty = this->novelty(stable_id);
+  store_answer(*open_);
+  const bool repeated = novelty == Novelty::repeated;
+  if (repeated) {
+    if (open_->best) open_->others.push_back(open_->best);
+  } else {
+    open_->usage.authority = authority_of(*open_);
+    if (novelty == Novelty::fresh) ++reading_.report().calls;
+    if (open_->usage.authority == schema::Authority::lower_bound) {
+      reading_.note("responses without a final line: their output is a lower bound");
+    }
+    emit(*open_, stable_id, open_->best);
+  }
+  std::vector<Origin> others = std::move(open_->others);
+  last_origin_ = open_->best;
+  open_.reset();
+  for (Origin& other : others) {
+    log_.keep("assistant",
+              repeated ? schema::ImportReason::duplicate : schema::ImportReason::metadata,
+              repeated ? "a copy of an earlier response" : "a part of a response", other);
+  }
+  log_.release();
+}
+
+void ClaudeSession::emit(const Response& response, const std::string& stable_id, Origin& origin) {
+  emit_extra_passes(response, stable_id, origin);
+  if (reading_.usage_only()) {
+    emit_call(response, stable_id);
+  } else {
+    emit_events(response, stable_id, origin);
+  }
+}
+
+/// Summaries that the API made on its own are calls of their own: the response's figures leave
+/// them out, and they are billed.
+void ClaudeSession::emit_extra_passes(const Response& response, const std::string& stable_id,
+                                      Origin& origin) {
+  if (response.usage_raw.empty()) return;
+  std::size_t number = 0;
+  for (const JsonSpan pass : claude_extra_passes(JsonSpan::trusted(response.usage_raw))) {
+    Response extra;
+    extra.id = response.id;
+    extra.first_at = response.first_at;
+    extra.last_at = response.first_at;
+    extra.model = response.model;
+    extra.stop = "end_turn";
+    extra.usage = claude_usage(pass);
+    extra.usage.service_tier = response.usage.service_tier;
+    extra.usage.speed = response.usage.speed;
+    extra.usage.region = response.usage.region;
+    extra.usage_raw = pass.raw();
+    ++reading_.report().calls;
+    reading_.note("summaries made by the API are calls of their own");
+    const std::string id = fmt::format("{}#pass-{}", stable_id, ++number);
+    if (reading_.usage_only()) {
+      emit_call(extra, id);
+    } else {
+      emit_events(extra, id, origin);
+    }
+  }
+}
+
+void ClaudeSession::emit_call(const Response& response, const std::string& stable_id) {
+  replay::Call call;
+  call.session = log_.call_session();
+  call.id = log_id(reading_, "response", stable_id);
+  call.version = log_.next_call_version();
+  call.provider = "anthropic";
+  call.provider_kind = "anthropic";
+  call.requested_model = response.model;
+  call.served_model = response.model;
+  call.response_id = response.id;
+  call.started_at = response.first_at;
+  call.ended_at = response.last_at;
+  call.usage = response.usage;
+  call.stop = claude_stop(response.stop);
+  call.tools_called = response.tools;
+  call.after_compaction = after_compaction_;
+  call.compacted_from = compacted_from_;
+  call.compacted_to = compacted_to_;
+  if (!response.diagnostics.empty()) {
+    call.diagnostics = std::make_unique<schema::ContentT>();
+    call.diagnostics->bytes.assign(response.diagnostics.begin(), response.diagnostics.end());
+  }
+  after_compaction_ = false;
+  compacted_from_.reset();
+  compacted_to_.reset();
+  reading_.sink().call(std::move(call));
+}
+
+}  // namespace daybook::tools

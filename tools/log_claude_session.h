@@ -1,0 +1,116 @@
+// One session of a Claude Code transcript: gathers the lines of each response, follows the
+// conversation so that requests can be rebuilt, and pairs tool calls with their results.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "tools/log_claude_lines.h"
+#include "tools/log_session.h"
+
+namespace daybook::tools {
+
+class ClaudeSession {
+ public:
+  /// What the whole file knows of a response: copies within it count once.
+  struct Known {
+    std::uint64_t output = 0;
+    bool side = false;
+    std::uint64_t request_hash = 0;  // 0: none was given
+  };
+  using KnownResponses = std::unordered_map<std::uint64_t, Known>;
+
+  /// `side`: a subagent's or a sidechain's. `known` is shared by all sessions of a file.
+  ClaudeSession(LogReading& reading, std::string id, bool side, KnownResponses& known);
+
+  LogSession& log() { return log_; }
+  void assistant(const ClaudeLine& line, Origin& origin);
+  void user(const ClaudeLine& line, Origin& origin);
+  void boundary(const ClaudeLine& line, Origin& origin);
+  void finish();
+
+  /// A line's place in the conversation, for what names it as its parent.
+  void place(const ClaudeLine& line);
+
+ private:
+  struct Part {  // one content block
+    std::string raw;
+    std::uint64_t hash = 0;
+  };
+  struct Response {
+    std::string id;       // message.id, or the line's uuid
+    std::string request;  // "" when not given
+    std::int64_t first_at = 0;
+    std::int64_t last_at = 0;
+    bool ended = false;  // a line says why it stopped
+    bool has_usage = false;
+    std::uint64_t output = 0;
+    replay::CallUsage usage;
+    std::string usage_raw;
+    std::string model;
+    std::string stop;
+    std::string diagnostics;
+    std::vector<std::string> tools;
+    std::vector<Part> parts;
+    Origin best;
+    std::vector<Origin> others;
+    std::size_t slot = 0;  // of the answer among the messages
+  };
+  struct OpenCall {
+    Origin origin;
+  };
+  /// What a pending compaction said before its summary came.
+  struct Compaction {
+    schema::CompactionCommittedT event;
+    Origin origin;
+    std::string uuid;
+  };
+
+  void open(const ClaudeLine& line, const ClaudeMessage& message, std::string id);
+  void absorb(const ClaudeLine& line, const ClaudeMessage& message, Origin& origin);
+  void absorb_content(const ClaudeMessage& message);
+  void close();
+  enum class Novelty { fresh, better, repeated };
+  Novelty novelty(std::string& stable_id);
+  void emit(const Response& response, const std::string& stable_id, Origin& origin);
+  void emit_call(const Response& response, const std::string& stable_id);
+  void emit_events(const Response& response, const std::string& stable_id, Origin& origin);
+  void emit_extra_passes(const Response& response, const std::string& stable_id, Origin& origin);
+  schema::ModelRequestedT request_of(const Response& response) const;
+  std::vector<std::unique_ptr<schema::BlockT>> blocks_of(const Response& response) const;
+  std::vector<EventDraft> dispatches_of(const Response& response, Origin& origin);
+  void store_answer(const Response& response);
+  void tool_result(JsonSpan block, Origin& origin);
+  void attach_persisted(schema::ToolCompletedT& completed, const std::string& call_id);
+  void unknown_outcomes(Origin& origin);
+  void commit_compaction(std::string_view summary);
+  void append_message(std::string_view bytes);
+  void rewind_to(JsonSpan parent);
+  schema::Authority authority_of(const Response& response) const;
+
+  LogReading& reading_;
+  LogSession log_;
+  bool side_;
+  KnownResponses& known_;
+  std::optional<Response> open_;
+  std::optional<Compaction> compaction_;
+  bool after_compaction_ = false;  // for the next call, at Depth::usage
+  std::optional<std::uint64_t> compacted_from_;
+  std::optional<std::uint64_t> compacted_to_;
+  std::map<std::string, OpenCall> calls_;
+  std::set<std::string> dispatched_;
+  std::set<std::string> answered_;
+
+  std::vector<BlobRef> messages_;
+  std::vector<std::size_t> answers_;  // indexes in messages_ that hold answers
+  std::size_t shared_ = 0;            // messages that the last request also began with
+  std::uint64_t base_ = 0;            // position of the last request
+  std::unordered_map<std::uint64_t, std::size_t> places_;  // uuid: messages up to and with it
+  std::deque<std::uint64_t> place_order_;
+  std::string last_answer_;
+  bool last_ended_turn_ = false;
+  Origin last_origin_;
+};
+
+}  // namespace daybook::tools

@@ -1,0 +1,358 @@
+#include "tools/log_json.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "schema/utf8.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace daybook::tools {
+namespace {
+
+bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Position of the next quote, backslash or control character at or after `at`; or the end.
+std::size_t string_stop(std::string_view text, std::size_t at) {
+#ifdef __SSE2__
+  const __m128i quote = _mm_set1_epi8('"');
+  const __m128i escape = _mm_set1_epi8('\\');
+  const __m128i last_control = _mm_set1_epi8(0x1f);
+  while (at + 16 <= text.size()) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
+    const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(block, last_control), block);
+    const __m128i hit = _mm_or_si128(
+        control, _mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, escape)));
+    if (const int mask = _mm_movemask_epi8(hit); mask != 0) {
+      return at + static_cast<std::size_t>(__builtin_ctz(static_cast<unsigned>(mask)));
+    }
+    at += 16;
+  }
+#endif
+  while (at < text.size() && text[at] != '"' && text[at] != '\\' &&
+         static_cast<unsigned char>(text[at]) > 0x1f) {
+    ++at;
+  }
+  return at;
+}
+
+/// Moves `at` behind the string that starts there; on false, to what is wrong. Escapes are not
+/// looked into.
+bool check_string(std::string_view text, std::size_t& at) {
+  ++at;
+  while (true) {
+    at = string_stop(text, at);
+    if (at >= text.size()) return false;
+    if (text[at] == '"') {
+      ++at;
+      return true;
+    }
+    if (text[at] != '\\' || at + 1 >= text.size()) return false;
+    at += 2;
+  }
+}
+
+bool check_digits(std::string_view text, std::size_t& at) {
+  const std::size_t start = at;
+  while (at < text.size() && is_digit(text[at])) ++at;
+  return at > start;
+}
+
+bool check_number(std::string_view text, std::size_t& at) {
+  if (at < text.size() && text[at] == '-') ++at;
+  if (!check_digits(text, at)) return false;
+  if (at < text.size() && text[at] == '.' && !check_digits(text, ++at)) return false;
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    ++at;
+    if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
+    return check_digits(text, at);
+  }
+  return true;
+}
+
+bool check_word(std::string_view text, std::size_t& at, std::string_view word) {
+  if (!text.substr(at).starts_with(word)) return false;
+  at += word.size();
+  return true;
+}
+
+bool check_scalar(std::string_view text, std::size_t& at) {
+  if (at >= text.size()) return false;
+  switch (text[at]) {
+    case '"':
+      return check_string(text, at);
+    case 't':
+      return check_word(text, at, "true");
+    case 'f':
+      return check_word(text, at, "false");
+    case 'n':
+      return check_word(text, at, "null");
+    default:
+      return check_number(text, at);
+  }
+}
+
+/// Moves `at` to the value behind the key there.
+bool check_key(std::string_view text, std::size_t& at) {
+  if (at >= text.size() || text[at] != '"' || !check_string(text, at)) return false;
+  at = log_json::skip_space(text, at);
+  if (at >= text.size() || text[at] != ':') return false;
+  at = log_json::skip_space(text, at + 1);
+  return true;
+}
+
+/// Moves `at` behind the value there; on false, to what is wrong. Containers are kept on a stack
+/// of their own, so that no input can exhaust the thread's.
+bool check_value(std::string_view text, std::size_t& at) {
+  std::array<char, kMostJsonNesting> open;
+  std::size_t depth = 0;
+  while (true) {
+    if (at < text.size() && (text[at] == '{' || text[at] == '[')) {
+      if (depth == open.size()) return false;
+      const char end = text[at] == '{' ? '}' : ']';
+      at = log_json::skip_space(text, at + 1);
+      if (at >= text.size()) return false;
+      if (text[at] != end) {
+        open[depth++] = end;
+        if (end == '}' && !check_key(text, at)) return false;
+        continue;
+      }
+      ++at;
+    } else if (!check_scalar(text, at)) {
+      return false;
+    }
+    // A value is complete: close what it closes, or go to the next one.
+    while (true) {
+      if (depth == 0) return true;
+      at = log_json::skip_space(text, at);
+      if (at >= text.size()) return false;
+      if (text[at] != open[depth - 1]) break;
+      --depth;
+      ++at;
+    }
+    if (text[at] != ',') return false;
+    at = log_json::skip_space(text, at + 1);
+    if (open[depth - 1] == '}' && !check_key(text, at)) return false;
+  }
+}
+
+void append_code_point(std::string& out, std::uint32_t code) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xc0 | (code >> 6));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xe0 | (code >> 12));
+    out += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  } else {
+    out += static_cast<char>(0xf0 | (code >> 18));
+    out += static_cast<char>(0x80 | ((code >> 12) & 0x3f));
+    out += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  }
+}
+
+constexpr std::uint32_t kReplacement = 0xfffd;
+
+std::optional<std::uint32_t> hex4(std::string_view text, std::size_t at) {
+  if (at + 4 > text.size()) return {};
+  std::uint32_t code = 0;
+  const auto [end, error] = std::from_chars(text.data() + at, text.data() + at + 4, code, 16);
+  if (error != std::errc{} || end != text.data() + at + 4) return {};
+  return code;
+}
+
+bool is_high(std::uint32_t code) {
+  return code >= 0xd800 && code < 0xdc00;
+}
+bool is_low(std::uint32_t code) {
+  return code >= 0xdc00 && code < 0xe000;
+}
+
+/// What a \u escape at `at` (of its backslash) stands for, and how many bytes it takes.
+struct Escaped {
+  std::uint32_t code = kReplacement;
+  std::size_t size = 2;
+};
+
+Escaped unicode_escape(std::string_view text, std::size_t at) {
+  const auto first = hex4(text, at + 2);
+  if (!first) return {};
+  if (is_low(*first)) return {kReplacement, 6};
+  if (!is_high(*first)) return {*first, 6};
+  if (text.substr(at + 6).starts_with("\\u")) {
+    if (const auto second = hex4(text, at + 8); second && is_low(*second)) {
+      return {0x10000 + ((*first - 0xd800) << 10) + (*second - 0xdc00), 12};
+    }
+  }
+  return {kReplacement, 6};
+}
+
+char plain_escape(char c) {
+  switch (c) {
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    default:
+      return c;
+  }
+}
+
+}  // namespace
+
+namespace log_json {
+
+std::size_t skip_space(std::string_view text, std::size_t at) {
+  while (at < text.size() && is_space(text[at])) ++at;
+  return at;
+}
+
+std::size_t skip_string(std::string_view text, std::size_t at) {
+  check_string(text, at);
+  return at;
+}
+
+std::size_t skip_value(std::string_view text, std::size_t at) {
+  if (text[at] != '{' && text[at] != '[') {
+    check_scalar(text, at);
+    return at;
+  }
+  // Brackets are known to match: only strings can hide them.
+  std::size_t depth = 0;
+  while (true) {
+    const char c = text[at];
+    if (c == '"') {
+      check_string(text, at);
+      continue;
+    }
+    ++at;
+    if (c == '{' || c == '[') ++depth;
+    if ((c == '}' || c == ']') && --depth == 0) return at;
+  }
+}
+
+}  // namespace log_json
+
+JsonSpan::Start JsonSpan::start_of(std::string_view text) {
+  std::size_t at = 0;
+  if (!check_value(text, at)) return {JsonSpan(), at};
+  return {JsonSpan(text.substr(0, at)), at};
+}
+
+std::optional<JsonSpan> JsonSpan::whole(std::string_view text) {
+  const std::size_t start = log_json::skip_space(text, 0);
+  std::size_t end = start;
+  if (!check_value(text, end) || log_json::skip_space(text, end) != text.size()) return {};
+  return JsonSpan(text.substr(start, end - start));
+}
+
+bool JsonSpan::is_number() const {
+  return !text_.empty() && (text_[0] == '-' || is_digit(text_[0]));
+}
+
+JsonSpan JsonSpan::operator[](std::string_view key) const {
+  JsonSpan found;
+  members([&](std::string_view name, JsonSpan value) {
+    if (name == key) found = value;
+  });
+  return found;
+}
+
+std::string JsonSpan::text() const {
+  if (!is_string()) return {};
+  const std::string_view inner = text_.substr(1, text_.size() - 2);
+  std::string out;
+  out.reserve(inner.size());
+  std::size_t at = 0;
+  while (at < inner.size()) {
+    const std::size_t stop = string_stop(inner, at);
+    out.append(inner, at, stop - at);
+    at = stop;
+    if (at + 1 >= inner.size()) break;
+    if (inner[at + 1] == 'u') {
+      const Escaped escaped = unicode_escape(inner, at);
+      append_code_point(out, escaped.code);
+      at += escaped.size;
+    } else {
+      out += plain_escape(inner[at + 1]);
+      at += 2;
+    }
+  }
+  return is_utf8(out) ? out : repair_utf8(out);
+}
+
+bool JsonSpan::is(std::string_view value) const {
+  return text_.size() == value.size() + 2 && is_string() && text_.substr(1, value.size()) == value;
+}
+
+std::optional<std::int64_t> JsonSpan::integer() const {
+  std::string_view digits = text_;
+  if (is_string()) digits = digits.substr(1, digits.size() - 2);
+  if (digits.empty() || !(is_digit(digits[0]) || digits[0] == '-')) return {};
+  std::int64_t value = 0;
+  const char* end = digits.data() + digits.size();
+  if (const auto made = std::from_chars(digits.data(), end, value);
+      made.ec == std::errc{} && made.ptr == end) {
+    return value;
+  }
+  double number = 0;
+  const auto made = std::from_chars(digits.data(), end, number);
+  if (made.ec != std::errc{} || made.ptr != end) return {};
+  if (std::floor(number) != number || std::fabs(number) > 9e15) return {};
+  return static_cast<std::int64_t>(number);
+}
+
+std::optional<std::uint64_t> JsonSpan::count() const {
+  const auto value = integer();
+  if (!value || *value < 0) return {};
+  return static_cast<std::uint64_t>(*value);
+}
+
+std::string strict_json(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const void* found = std::memchr(text.data() + at, '\\', text.size() - at);
+    const std::size_t stop =
+        found == nullptr ? text.size()
+                         : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+    out.append(text, at, stop - at);
+    at = stop;
+    if (at + 1 >= text.size()) break;
+    if (text[at + 1] != 'u') {
+      out.append(text, at, 2);
+      at += 2;
+      continue;
+    }
+    const Escaped escaped = unicode_escape(text, at);
+    if (escaped.code == kReplacement) {
+      out += "\xef\xbf\xbd";
+    } else {
+      out.append(text, at, escaped.size);
+    }
+    at += escaped.size;
+  }
+  return is_utf8(out) ? out : repair_utf8(out);
+}
+
+}  // namespace daybook::tools

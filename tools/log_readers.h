@@ -1,0 +1,16 @@
+// The formats, one file each.
+#pragma once
+
+#include <memory>
+
+#include "tools/log_session.h"
+
+namespace daybook::tools {
+
+std::unique_ptr<RecordReader> make_claude_reader(LogReading& reading);
+
+/// read_log over bytes that are already open: for tests and fuzzers.
+Result<LogReport> read_log_bytes(const LogSource& source, const LogReadOptions& options,
+                                 ByteSource& bytes, LogSink& sink);
+
+}  // namespace daybook::tools

@@ -1,0 +1,74 @@
+#include "tools/log_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/log_readers.h"
+
+namespace daybook::tools {
+
+std::string_view name_of(LogKind kind) {
+  switch (kind) {
+    case LogKind::claude_code:
+      return "claude-code";
+    case LogKind::codex:
+      return "codex";
+    case LogKind::openworker:
+      return "openworker";
+    case LogKind::atif:
+      return "atif";
+    case LogKind::daybook:
+      return "daybook";
+  }
+  return "";
+}
+
+void LogReport::add(const LogReport& other) {
+  bytes += other.bytes;
+  committed += other.committed;
+  lines += other.lines;
+  calls += other.calls;
+  events += other.events;
+  metadata += other.metadata;
+  duplicates += other.duplicates;
+  unmapped += other.unmapped;
+  damaged += other.damaged;
+  damage.insert(damage.end(), other.damage.begin(), other.damage.end());
+  for (const auto& [type, count] : other.types) {
+    const auto found =
+        std::ranges::find(types, type, &std::pair<std::string, std::uint64_t>::first);
+    if (found != types.end()) {
+      found->second += count;
+    } else {
+      types.emplace_back(type, count);
+    }
+  }
+  for (const std::string& note : other.notes) {
+    if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+  }
+}
+
+Result<LogReport> read_log(const LogSource& source, const LogReadOptions& options, LogSink& sink) {
+  auto bytes = open_bytes(source.path);
+  if (!bytes) return fail(bytes.error());
+  return read_log_bytes(source, options, **bytes, sink);
+}
+
+Result<LogReport> read_log_bytes(const LogSource& source, const LogReadOptions& options,
+                                 ByteSource& bytes, LogSink& sink) {
+  LogReading reading(source, options, sink);
+  std::unique_ptr<RecordReader> reader;
+  switch (source.kind) {
+    case LogKind::claude_code:
+      reader = make_claude_reader(reading);
+      break;
+    default:
+      return fail(ErrorCode::unsupported, fmt::format("{}: logs of kind {} cannot be read",
+                                                      source.path, name_of(source.kind)));
+  }
+  DAYBOOK_TRY(read_records(reading, bytes, *reader));
+  return std::move(reading.report());
+}
+
+}  // namespace daybook::tools
