@@ -18,7 +18,7 @@ bool preferred_copy(const replay::Call& a, const replay::Call& b);
 
 /// Visits every distinct call of the sources once, on the calling thread, ordered by session
 /// (kind, id) and then by start, figures only (Depth::usage). Of copies the preferred one counts,
-/// with the earliest start of all of them. A file that cannot be read is a note in the report.
+/// with the earliest start of all of them. Files that cannot be read are in the report.
 Result<LogReport> visit_log_calls(std::span<const LogSource> sources,
                                   const LogCallsOptions& options,
                                   const std::function<void(replay::Call)>& visit);

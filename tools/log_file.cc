@@ -88,6 +88,7 @@ class ZstdFile : public ByteSource {
     return out.pos;
   }
   std::uint64_t consumed() const override { return below_->consumed(); }
+  bool compressed() const override { return true; }
 
  private:
   struct Free {

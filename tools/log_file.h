@@ -22,6 +22,7 @@ class ByteSource {
   virtual Result<std::size_t> read(char* into, std::size_t size) = 0;
   /// Bytes taken from the disk so far.
   virtual std::uint64_t consumed() const = 0;
+  virtual bool compressed() const { return false; }
 };
 
 /// zstd is told by the first bytes. Errors: `not_found`, `permission`, `io`; damage inside a

@@ -44,9 +44,25 @@ void LogReport::add(const LogReport& other) {
       types.emplace_back(type, count);
     }
   }
+  unread.insert(unread.end(), other.unread.begin(), other.unread.end());
   for (const std::string& note : other.notes) {
     if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
   }
+}
+
+LogFinder finder_over(std::span<const LogSource> sources) {
+  return [sources](LogKind kind, std::string_view log_session) -> std::optional<LogSource> {
+    if (log_session.empty()) return {};
+    for (const LogSource& source : sources) {
+      if (source.kind != kind) continue;
+      std::string_view stem = source.file;
+      stem = stem.substr(0, stem.rfind(".json"));
+      const bool names_it = stem.ends_with(log_session) ||
+                            stem.find(fmt::format("{}_", log_session)) != std::string_view::npos;
+      if (names_it) return source;
+    }
+    return {};
+  };
 }
 
 Result<LogReport> read_log(const LogSource& source, const LogReadOptions& options, LogSink& sink) {

@@ -99,9 +99,10 @@ struct LogReport {
   std::uint64_t damaged = 0;        // lines that cannot be read
   std::vector<DamagedLine> damage;  // the first of them
   std::vector<std::pair<std::string, std::uint64_t>> types;  // unmapped, by type
-  std::vector<std::string> notes;  // rules that changed figures: "counter reset", ...
+  std::vector<std::string> notes;   // rules that changed figures: "counter reset", ...
+  std::vector<SkippedFile> unread;  // files that could not be read at all
 
-  bool lossless() const { return damaged == 0 && unmapped == 0; }
+  bool lossless() const { return damaged == 0 && unmapped == 0 && unread.empty(); }
   void add(const LogReport& other);
 };
 

@@ -1,0 +1,296 @@
+#include "tools/log_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <unordered_map>
+
+namespace daybook::tools {
+namespace {
+
+using Text = const std::string*;  // held by a Texts, compared by address
+
+class Texts {
+ public:
+  Text of(const std::string& text) { return &*known_.insert(text).first; }
+
+ private:
+  std::set<std::string> known_;
+};
+
+/// A call in little memory: there may be millions.
+struct Kept {
+  std::shared_ptr<const replay::CallSession> session;
+  Uuid id;
+  std::int64_t started_at = 0;
+  std::int64_t ended_at = 0;
+  std::uint64_t version = 0;
+  std::array<std::uint64_t, 9> figures{};
+  std::uint64_t compacted_from = 0;
+  std::uint64_t compacted_to = 0;
+  Text model = nullptr;
+  Text served = nullptr;
+  Text provider = nullptr;
+  Text provider_kind = nullptr;
+  Text lineage = nullptr;
+  Text tier = nullptr;
+  Text speed = nullptr;
+  Text region = nullptr;
+  Text tools = nullptr;  // names, each behind a '\n'
+  std::string response_id;
+  std::uint16_t present = 0;  // bit i: figures[i] was reported; then the compaction's
+  schema::Authority authority = schema::Authority::exact;
+  schema::StopReason stop = schema::StopReason::end;
+  bool after_compaction = false;
+  std::unique_ptr<schema::ContentT> diagnostics;
+};
+
+constexpr std::array<std::optional<std::uint64_t> replay::CallUsage::*, 9> kFigures = {
+    &replay::CallUsage::input_uncached, &replay::CallUsage::input_total,
+    &replay::CallUsage::cache_read,     &replay::CallUsage::cache_write,
+    &replay::CallUsage::cache_write_5m, &replay::CallUsage::cache_write_1h,
+    &replay::CallUsage::output,         &replay::CallUsage::reasoning,
+    &replay::CallUsage::web_searches};
+constexpr std::uint16_t kFromBit = 1u << 9;
+constexpr std::uint16_t kToBit = 1u << 10;
+constexpr std::size_t kOutputFigure = 6;
+
+/// What decides between copies; the greater counts.
+auto rank(std::uint64_t output, const replay::CallSession& session, bool main_lineage,
+          std::int64_t started_at) {
+  const bool side = session.relation == schema::Relation::subagent || !main_lineage;
+  return std::make_tuple(output, !side, -started_at);
+}
+
+bool preferred(const Kept& a, const Kept& b) {
+  const auto of = [](const Kept& call) {
+    return rank(call.figures[kOutputFigure], *call.session, call.lineage->empty(), call.started_at);
+  };
+  if (of(a) != of(b)) return of(a) > of(b);
+  return a.session->id < b.session->id;
+}
+
+class Collector {
+ public:
+  void add(std::vector<replay::Call> calls) {
+    const std::lock_guard lock(mutex_);
+    for (replay::Call& call : calls) add(std::move(call));
+  }
+
+  void visit(const std::function<void(replay::Call)>& visit) {
+    merge_sessions();
+    std::ranges::sort(kept_, {}, [](const Kept& call) {
+      return std::tie(call.session->kind, call.session->id, call.started_at, call.id);
+    });
+    for (Kept& call : kept_) visit(unpack(call));
+  }
+
+ private:
+  void add(replay::Call call) {
+    Kept made = pack(std::move(call));
+    const auto [found, fresh] = by_id_.try_emplace(made.id.lo ^ made.id.hi, kept_.size());
+    if (fresh) {
+      kept_.push_back(std::move(made));
+      return;
+    }
+    Kept& other = kept_[found->second];
+    const std::int64_t first = other.started_at == 0  ? made.started_at
+                               : made.started_at == 0 ? other.started_at
+                                                      : std::min(other.started_at, made.started_at);
+    if (preferred(made, other)) other = std::move(made);
+    other.started_at = first;
+  }
+
+  Kept pack(replay::Call call) {
+    Kept made;
+    made.session = std::move(call.session);
+    made.id = call.id;
+    made.started_at = call.started_at;
+    made.ended_at = call.ended_at;
+    made.version = call.version;
+    for (std::size_t i = 0; i < kFigures.size(); ++i) {
+      const auto& figure = call.usage.*kFigures[i];
+      if (!figure) continue;
+      made.figures[i] = *figure;
+      made.present = static_cast<std::uint16_t>(made.present | (1u << i));
+    }
+    if (call.compacted_from) made.present |= kFromBit;
+    if (call.compacted_to) made.present |= kToBit;
+    made.compacted_from = call.compacted_from.value_or(0);
+    made.compacted_to = call.compacted_to.value_or(0);
+    made.after_compaction = call.after_compaction;
+    made.model = texts_.of(call.requested_model);
+    made.served = texts_.of(call.served_model);
+    made.provider = texts_.of(call.provider);
+    made.provider_kind = texts_.of(call.provider_kind);
+    made.lineage = texts_.of(call.lineage);
+    made.tier = texts_.of(call.usage.service_tier);
+    made.speed = texts_.of(call.usage.speed);
+    made.region = texts_.of(call.usage.region);
+    std::string tools;
+    for (const std::string& tool : call.tools_called) tools += '\n' + tool;
+    made.tools = texts_.of(tools);
+    made.response_id = std::move(call.response_id);
+    made.authority = call.usage.authority;
+    made.stop = call.stop;
+    made.diagnostics = std::move(call.diagnostics);
+    return made;
+  }
+
+  static replay::Call unpack(Kept& kept) {
+    replay::Call call;
+    call.session = kept.session;
+    call.id = kept.id;
+    call.version = kept.version;
+    call.lineage = *kept.lineage;
+    call.provider = *kept.provider;
+    call.provider_kind = *kept.provider_kind;
+    call.requested_model = *kept.model;
+    call.served_model = *kept.served;
+    call.response_id = std::move(kept.response_id);
+    call.started_at = kept.started_at;
+    call.ended_at = kept.ended_at;
+    for (std::size_t i = 0; i < kFigures.size(); ++i) {
+      if ((kept.present & (1u << i)) != 0) call.usage.*kFigures[i] = kept.figures[i];
+    }
+    call.usage.authority = kept.authority;
+    call.usage.service_tier = *kept.tier;
+    call.usage.speed = *kept.speed;
+    call.usage.region = *kept.region;
+    call.stop = kept.stop;
+    call.after_compaction = kept.after_compaction;
+    if ((kept.present & kFromBit) != 0) call.compacted_from = kept.compacted_from;
+    if ((kept.present & kToBit) != 0) call.compacted_to = kept.compacted_to;
+    call.diagnostics = std::move(kept.diagnostics);
+    std::string_view tools = *kept.tools;
+    while (!tools.empty()) {
+      const std::size_t end = std::min(tools.find('\n', 1), tools.size());
+      call.tools_called.emplace_back(tools.substr(1, end - 1));
+      tools.remove_prefix(end);
+    }
+    return call;
+  }
+
+  /// A session that several files hold is described by the earliest of them, and by the others
+  /// where that one says nothing.
+  void merge_sessions() {
+    struct Seen {
+      std::int64_t started_at;
+      replay::CallSession session;
+    };
+    std::map<std::pair<std::string, std::string>, std::map<const replay::CallSession*, Seen>> all;
+    for (const Kept& call : kept_) {
+      auto& copies = all[{call.session->kind, call.session->id}];
+      const auto [found, fresh] =
+          copies.try_emplace(call.session.get(), Seen{call.started_at, *call.session});
+      if (!fresh) found->second.started_at = std::min(found->second.started_at, call.started_at);
+    }
+    std::map<std::pair<std::string, std::string>, std::shared_ptr<const replay::CallSession>> made;
+    for (const auto& [key, copies] : all) {
+      std::vector<const Seen*> order;
+      for (const auto& [address, seen] : copies) order.push_back(&seen);
+      std::ranges::sort(order, {}, [](const Seen* seen) {
+        return std::tie(seen->started_at, seen->session.title, seen->session.project,
+                        seen->session.agent, seen->session.parent);
+      });
+      auto merged = std::make_shared<replay::CallSession>(order.front()->session);
+      for (const Seen* seen : order) {
+        const replay::CallSession& other = seen->session;
+        if (merged->parent.empty()) merged->parent = other.parent;
+        if (merged->relation == schema::Relation::none) merged->relation = other.relation;
+        if (merged->project.empty()) merged->project = other.project;
+        if (merged->agent.empty()) merged->agent = other.agent;
+        if (merged->title.empty()) merged->title = other.title;
+      }
+      made[key] = std::move(merged);
+    }
+    for (Kept& call : kept_) call.session = made[{call.session->kind, call.session->id}];
+  }
+
+  std::mutex mutex_;
+  Texts texts_;
+  std::vector<Kept> kept_;
+  std::unordered_map<std::uint64_t, std::size_t> by_id_;
+};
+
+class FileCalls : public LogSink {
+ public:
+  void call(replay::Call call) override { calls.push_back(std::move(call)); }
+  Result<void> event(const std::string&, EventDraft) override { return {}; }
+  std::unique_ptr<schema::ContentT> content(std::string_view) override { return nullptr; }
+  BlobRef blob(std::string_view) override { return {}; }
+
+  std::vector<replay::Call> calls;
+};
+
+}  // namespace
+
+bool preferred_copy(const replay::Call& a, const replay::Call& b) {
+  const auto of = [](const replay::Call& call) {
+    return rank(call.usage.output.value_or(0), *call.session, call.lineage.empty(),
+                call.started_at);
+  };
+  if (of(a) != of(b)) return of(a) > of(b);
+  return a.session->id < b.session->id;
+}
+
+Result<LogReport> visit_log_calls(std::span<const LogSource> sources,
+                                  const LogCallsOptions& options,
+                                  const std::function<void(replay::Call)>& visit) {
+  // The largest first, each to whoever is free: the threads end together.
+  std::vector<std::size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return sources[i].size; });
+  std::vector<std::optional<Result<LogReport>>> reports(sources.size());
+  std::atomic<std::size_t> next = 0;
+  std::atomic<std::uint64_t> bytes = 0;
+  Collector collector;
+  const LogFinder finder = finder_over(sources);
+
+  const auto work = [&] {
+    for (std::size_t i = next++; i < order.size(); i = next++) {
+      const LogSource& source = sources[order[i]];
+      FileCalls sink;
+      LogReadOptions reading;
+      reading.depth = Depth::usage;
+      reading.finder = finder;
+      std::uint64_t told = 0;
+      if (options.progress) {
+        reading.progress = [&](std::uint64_t read) {
+          constexpr std::uint64_t kStep = std::uint64_t{4} << 20;
+          if (read < told + kStep) return;
+          options.progress(bytes += read - told);
+          told = read;
+        };
+      }
+      reports[order[i]] = read_log(source, reading, sink);
+      if (options.progress) options.progress(bytes += source.size - std::min(told, source.size));
+      collector.add(std::move(sink.calls));
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned i = 1; i < options.threads && i < sources.size(); ++i) threads.emplace_back(work);
+  work();
+  threads.clear();
+
+  LogReport total;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const Result<LogReport>& report = *reports[i];
+    if (report) {
+      total.add(*report);
+    } else {
+      total.unread.push_back({sources[i].path, report.error().message});
+    }
+  }
+  collector.visit(visit);
+  return total;
+}
+
+}  // namespace daybook::tools

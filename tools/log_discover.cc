@@ -1,0 +1,285 @@
+// Which files are logs, of which kind, and which of them are the same log twice.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <tuple>
+
+#include "tools/log_file.h"
+#include "tools/log_json.h"
+#include "tools/log_source.h"
+
+namespace daybook::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Records looked at to tell a log's kind; its first lines may be damaged.
+constexpr int kMostProbedLines = 50;
+constexpr std::uint64_t kMostProbedBytes = std::uint64_t{16} << 20;
+
+std::vector<std::string> comma_list(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    if (comma != 0) parts.emplace_back(text.substr(0, comma));
+    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+  }
+  return parts;
+}
+
+bool is_codex_record(JsonSpan record) {
+  const JsonSpan type = record["type"];
+  if (record["payload"].is_object() && type.is_string()) return true;
+  if (type.is_string()) {
+    const std::string name = type.text();
+    return name.starts_with("thread.") || name.starts_with("turn.") || name.starts_with("item.");
+  }
+  // Before September 2025 a bare header came first.
+  return record["id"].is_string() && record["timestamp"].is_string() &&
+         (record["instructions"] || record["git"]);
+}
+
+bool is_claude_record(JsonSpan record) {
+  if (!record["type"].is_string()) return false;
+  if (record["leafUuid"] && record["summary"]) return true;
+  return record["sessionId"].is_string() && !record["payload"];
+}
+
+std::optional<LogKind> kind_of_record(JsonSpan record) {
+  if (record["daybook_export"]) return LogKind::daybook;
+  if (record["schema_version"].text().starts_with("ATIF")) return LogKind::atif;
+  if (is_codex_record(record)) return LogKind::codex;
+  if (is_claude_record(record)) return LogKind::claude_code;
+  return {};
+}
+
+struct Probe {
+  std::optional<LogKind> kind;
+  bool compressed = false;
+  bool empty = true;
+};
+
+Result<Probe> probe(const std::string& path) {
+  auto bytes = open_bytes(path);
+  if (!bytes) return fail(bytes.error());
+  Probe found;
+  found.compressed = (*bytes)->compressed();
+  LineReader lines(**bytes);
+  LogLine line;
+  for (int i = 0; i < kMostProbedLines && lines.read_bytes() < kMostProbedBytes; ++i) {
+    const auto got = lines.next(line);
+    if (!got) return fail(got.error());
+    if (!*got) break;
+    found.empty = false;
+    std::string_view text = line.text;
+    text.remove_prefix(std::min(text.find('{'), text.size()));
+    const auto start = JsonSpan::start_of(text);
+    if (start.value.is_object()) found.kind = kind_of_record(start.value);
+    if (found.kind) break;
+  }
+  return found;
+}
+
+/// The path behind the last folder called `root`, or the file's name.
+std::string behind(const fs::path& path, std::string_view root) {
+  fs::path behind_root;
+  bool inside = false;
+  for (const fs::path& part : path) {
+    if (part == root) {
+      inside = true;
+      behind_root.clear();
+    } else if (inside) {
+      behind_root /= part;
+    }
+  }
+  return inside && !behind_root.empty() ? behind_root.string() : path.filename().string();
+}
+
+std::string logical_name(LogKind kind, const fs::path& path) {
+  std::string name =
+      kind == LogKind::claude_code ? behind(path, "projects") : path.filename().string();
+  if (name.ends_with(".zst")) name.resize(name.size() - 4);
+  return name;
+}
+
+bool is_archived(const LogSource& source) {
+  const fs::path path(source.path);
+  return std::ranges::find(path, fs::path("archived_sessions")) != path.end();
+}
+
+/// The folder of a program's logs, for twins: a log moves within it, not out of it.
+std::string home_of(const LogSource& source) {
+  fs::path home;
+  for (const fs::path& part : fs::path(source.path)) {
+    if (part == "sessions" || part == "archived_sessions") return home.string();
+    home /= part;
+  }
+  return fs::path(source.path).parent_path().string();
+}
+
+/// Of twins the plain file counts before the compressed one, the active before the archived one.
+void drop_twins(std::vector<LogSource>& sources) {
+  std::map<std::tuple<LogKind, std::string, std::string>, std::size_t> seen;
+  std::vector<LogSource> kept;
+  const auto rank = [](const LogSource& source) {
+    return (is_archived(source) ? 2 : 0) + (source.compressed ? 1 : 0);
+  };
+  for (LogSource& source : sources) {
+    const auto [found, fresh] =
+        seen.try_emplace({source.kind, home_of(source), source.file}, kept.size());
+    if (fresh) {
+      kept.push_back(std::move(source));
+      continue;
+    }
+    LogSource& other = kept[found->second];
+    // Two plain files of one name in one tree are not known to be twins.
+    const bool twins =
+        source.compressed != other.compressed || is_archived(source) != is_archived(other);
+    if (!twins) {
+      kept.push_back(std::move(source));
+      continue;
+    }
+    if (rank(source) < rank(other)) std::swap(source, other);
+    other.twins.push_back(source.path);
+    other.twins.insert(other.twins.end(), source.twins.begin(), source.twins.end());
+  }
+  sources = std::move(kept);
+}
+
+class Walk {
+ public:
+  explicit Walk(Discovery& found) : found_(found) {}
+
+  Result<void> start(const std::string& given) {
+    std::error_code error;
+    const fs::path path(given);
+    const auto status = fs::status(path, error);
+    if (!fs::exists(status)) {
+      return fail(ErrorCode::not_found, fmt::format("{} does not exist: name a log file or a "
+                                                    "folder that holds some",
+                                                    given));
+    }
+    if (fs::is_directory(status)) {
+      folder(path);
+    } else {
+      file(path, true);
+    }
+    return {};
+  }
+
+ private:
+  void folder(const fs::path& path) {
+    std::error_code error;
+    fs::recursive_directory_iterator at(path, error);
+    if (error) {
+      found_.unread.push_back({path.string(), error.message()});
+      return;
+    }
+    for (const fs::recursive_directory_iterator end; at != end; at.increment(error)) {
+      if (error) {
+        found_.unread.push_back({path.string(), error.message()});
+        return;
+      }
+      std::error_code ignored;
+      if (at->is_directory(ignored) && !at->is_symlink(ignored)) {
+        const std::string name = at->path().filename().string();
+        if (name == "tool-results" || name == ".git" || name == "node_modules") {
+          at.disable_recursion_pending();
+        } else if (::access(at->path().c_str(), R_OK | X_OK) != 0) {
+          found_.unread.push_back({at->path().string(), "no permission"});
+          at.disable_recursion_pending();
+        }
+        continue;
+      }
+      if (at->is_regular_file(ignored) && is_candidate(at->path())) file(at->path(), false);
+    }
+  }
+
+  static bool is_candidate(const fs::path& path) {
+    const std::string name = path.filename().string();
+    if (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")) return true;
+    return name.ends_with(".json") &&
+           (name.starts_with("rollout-") || name.find("trajectory") != std::string::npos);
+  }
+
+  void file(const fs::path& path, bool named) {
+    const auto known = probe(path.string());
+    if (!known) {
+      found_.unread.push_back({path.string(), known.error().message});
+      return;
+    }
+    if (!known->kind) {
+      const bool side_file =
+          path.filename() == "history.jsonl" || path.filename() == "session_index.jsonl";
+      if (named || !side_file) {
+        found_.not_a_log.push_back(
+            {path.string(), known->empty ? "is empty" : "holds no record of a known kind"});
+      }
+      return;
+    }
+    std::error_code ignored;
+    LogSource source;
+    source.kind = *known->kind;
+    source.path = path.string();
+    source.compressed = known->compressed;
+    source.size = fs::file_size(path, ignored);
+    source.file = logical_name(source.kind, path);
+    found_.sources.push_back(std::move(source));
+  }
+
+  Discovery& found_;
+};
+
+}  // namespace
+
+std::vector<std::string> usual_log_places(const engine::Environment& environment) {
+  const auto variable = [&](std::string_view name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+  };
+  std::vector<std::string> roots;
+  const std::string home = variable("HOME");
+  if (!home.empty()) roots = {home + "/.claude", home + "/.config/claude"};
+  for (auto& folder : comma_list(variable("CLAUDE_CONFIG_DIR"))) roots.push_back(std::move(folder));
+  std::vector<std::string> places;
+  for (const std::string& root : roots) places.push_back(root + "/projects");
+  roots.clear();
+  if (!home.empty()) roots.push_back(home + "/.codex");
+  for (auto& folder : comma_list(variable("CODEX_HOME"))) roots.push_back(std::move(folder));
+  for (const std::string& root : roots) {
+    places.push_back(root + "/sessions");
+    places.push_back(root + "/archived_sessions");
+  }
+  std::vector<std::string> existing;
+  for (const std::string& place : places) {
+    std::error_code error;
+    const std::string canonical = fs::canonical(place, error).string();
+    if (!error && fs::is_directory(canonical, error) &&
+        std::ranges::find(existing, canonical) == existing.end()) {
+      existing.push_back(canonical);
+    }
+  }
+  return existing;
+}
+
+Result<Discovery> discover_logs(std::span<const std::string> paths) {
+  Discovery found;
+  for (const std::string& path : paths) DAYBOOK_TRY(Walk(found).start(path));
+  // A file that two of the paths lead to is one.
+  std::ranges::sort(found.sources, {}, &LogSource::path);
+  const auto [first, last] = std::ranges::unique(found.sources, {}, [](const LogSource& source) {
+    std::error_code ignored;
+    return fs::weakly_canonical(source.path, ignored).string();
+  });
+  found.sources.erase(first, last);
+  drop_twins(found.sources);
+  std::ranges::sort(found.sources, {},
+                    [](const LogSource& source) { return std::tie(source.file, source.path); });
+  return found;
+}
+
+}  // namespace daybook::tools
