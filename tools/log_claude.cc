@@ -79,7 +79,7 @@ class ClaudeReader : public RecordReader {
     if (line.type.is("assistant")) {
       session.assistant(line, none);
     } else if (line.type.is("system") && line.subtype.is("compact_boundary")) {
-      session.boundary(line, none);
+      if (!is_repeated(line)) session.boundary(line, none);
     } else if (line.type.is("user") && !head_done()) {
       const std::string text = claude_text(line.message["content"]);
       if (!line.meta && !line.summary && !is_injected(text)) {

@@ -226,6 +226,7 @@ void ClaudeSession::rewind_to(JsonSpan parent) {
 void ClaudeSession::user(const ClaudeLine& line, Origin& origin) {
   const JsonSpan content = line.message["content"];
   if (line.summary) {
+    close();
     if (!compaction_) {
       compaction_.emplace();
       compaction_->origin = origin;
@@ -331,6 +332,7 @@ void ClaudeSession::unknown_outcomes(Origin& origin) {
 // ------------------------------------------------------------------------------ compaction
 
 void ClaudeSession::boundary(const ClaudeLine& line, Origin& origin) {
+  close();
   const auto before = line.compact["preTokens"].count();
   const auto after = line.compact["postTokens"].count();
   if (reading_.usage_only()) {

@@ -51,6 +51,13 @@ void ClaudeSession::assistant(const ClaudeLine& line, Origin& origin) {
 }
 
 void ClaudeSession::open(const ClaudeLine& line, const ClaudeMessage&, std::string id) {
+  // A copy that another session has open counts first: it came first.
+  const auto [other, fresh] = known_.open.try_emplace(hash_of(id), this);
+  if (!fresh) {
+    ClaudeSession* holder = other->second;
+    holder->close();
+    known_.open[hash_of(id)] = this;
+  }
   Response response;
   response.id = std::move(id);
   response.request = line.request.text();
@@ -130,7 +137,7 @@ ClaudeSession::Novelty ClaudeSession::novelty(std::string& stable_id) {
   const std::uint64_t request = open_->request.empty() ? 0 : hash_of(open_->request);
   const Known mine{open_->output, side_, request};
   const auto compare = [&](std::uint64_t key) {
-    const auto [found, fresh] = known_.try_emplace(key, mine);
+    const auto [found, fresh] = known_.closed.try_emplace(key, mine);
     if (fresh) return Novelty::fresh;
     Known& other = found->second;
     const bool better =
@@ -140,8 +147,8 @@ ClaudeSession::Novelty ClaudeSession::novelty(std::string& stable_id) {
     return Novelty::better;
   };
   stable_id = open_->id;
-  const auto known = known_.find(hash_of(stable_id));
-  if (known != known_.end() && request != 0 && known->second.request_hash != 0 &&
+  const auto known = known_.closed.find(hash_of(stable_id));
+  if (known != known_.closed.end() && request != 0 && known->second.request_hash != 0 &&
       known->second.request_hash != request && !side_ && !known->second.side) {
     stable_id += "/" + open_->request;
   }
@@ -150,6 +157,7 @@ ClaudeSession::Novelty ClaudeSession::novelty(std::string& stable_id) {
 
 void ClaudeSession::close() {
   if (!open_) return;
+  known_.open.erase(hash_of(open_->id));
   std::string stable_id;
   const Novelty novelty = this->novelty(stable_id);
   store_answer(*open_);

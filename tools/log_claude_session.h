@@ -19,7 +19,10 @@ class ClaudeSession {
     bool side = false;
     std::uint64_t request_hash = 0;  // 0: none was given
   };
-  using KnownResponses = std::unordered_map<std::uint64_t, Known>;
+  struct KnownResponses {
+    std::unordered_map<std::uint64_t, Known> closed;         // by hash of the id
+    std::unordered_map<std::uint64_t, ClaudeSession*> open;  // whose lines are still gathered
+  };
 
   /// `side`: a subagent's or a sidechain's. `known` is shared by all sessions of a file.
   ClaudeSession(LogReading& reading, std::string id, bool side, KnownResponses& known);

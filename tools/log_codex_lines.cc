@@ -1,0 +1,176 @@
+#include "tools/log_codex_lines.h"
+
+#include <algorithm>
+#include <array>
+
+#include "schema/ids.h"
+#include "tools/log_file.h"
+#include "tools/log_identity.h"
+
+namespace daybook::tools {
+namespace {
+
+constexpr std::int64_t kBurstNs = 1'000'000'000;
+
+/// Hashes of what names a line beyond doubt: ids that Codex gives once, and counters.
+void strong_hashes(const CodexLine& line, std::vector<std::uint64_t>& hashes) {
+  hashes.clear();
+  if (!line.payload.is_object()) return;
+  line.payload.members([&](std::string_view key, JsonSpan value) {
+    const bool id = key == "call_id" || key == "turn_id" || key == "response_id";
+    const bool counters = key == "info" && value.is_object() && line.kind.is("token_count");
+    if ((id && value.is_string()) || counters) hashes.push_back(xxh3_64(as_bytes(value.raw())));
+  });
+}
+
+template <class Visit>
+void each_line(const LogSource& source, const Visit& visit) {
+  auto bytes = open_bytes(source.path);
+  if (!bytes) return;
+  LineReader lines(**bytes);
+  LogLine line;
+  while (true) {
+    const auto got = lines.next(line);
+    if (!got || !*got) return;
+    const auto record = JsonSpan::whole(line.text);
+    if (record && !visit(CodexLine(*record), line.offset + line.bytes.size())) return;
+  }
+}
+
+}  // namespace
+
+CodexLine::CodexLine(JsonSpan record) {
+  JsonSpan timestamp;
+  JsonSpan bare_type;
+  record.members([&](std::string_view key, JsonSpan value) {
+    if (key == "type") bare_type = value;
+    if (key == "payload") payload = value;
+    if (key == "timestamp") timestamp = value;
+    if (key == "ordinal") ordinal = value.count();
+  });
+  enveloped = payload.is_object();
+  if (enveloped) {
+    type = bare_type;
+    kind = payload["type"];
+  } else {
+    payload = record;
+    kind = bare_type;
+  }
+  if (timestamp.is_string() && timestamp.raw().size() < 64) {
+    at = log_time(timestamp.raw().substr(1, timestamp.raw().size() - 2)).value_or(0);
+  }
+}
+
+CodexOrigins::CodexOrigins(JsonSpan meta) {
+  thread = meta["id"].text();
+  if (thread.empty()) thread = meta["session_id"].text();
+  const JsonSpan subagent = meta["source"]["subagent"];
+  const JsonSpan spawn = subagent["thread_spawn"];
+  const std::string forked = meta["forked_from_id"].text();
+  parent = meta["parent_thread_id"].text();
+  if (parent.empty()) parent = spawn["parent_thread_id"].text();
+  agent = spawn["agent_role"].text();
+  if (agent.empty()) agent = meta["agent_role"].text();
+  const std::string thread_source = meta["thread_source"].text();
+  if (spawn || thread_source == "subagent") {
+    relation = schema::Relation::subagent;
+  } else if (subagent || (!thread_source.empty() && thread_source != "user")) {
+    relation = schema::Relation::side_call;
+    if (agent.empty()) agent = subagent.is_string() ? subagent.text() : thread_source;
+  } else if (!forked.empty()) {
+    relation = schema::Relation::fork;
+  }
+  if (parent.empty()) parent = forked;
+  if (relation == schema::Relation::none && !parent.empty()) relation = schema::Relation::subagent;
+  const std::string root = meta["session_id"].text();
+  if (parent.empty() && relation != schema::Relation::none && root != thread) parent = root;
+  history_start = meta["subagent_history_start_ordinal"].count();
+}
+
+CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
+                           const std::string& own_thread) {
+  // Which threads the copied part is from, and how far the first second reaches.
+  std::vector<std::string> foreign;
+  std::int64_t burst_start = 0;
+  std::uint64_t burst_end = 0;
+  bool in_burst = true;
+  each_line(source, [&](const CodexLine& line, std::uint64_t end) {
+    const bool meta = line.type.is("session_meta");
+    if (meta) {
+      const CodexOrigins origins(line.payload);
+      if (origins.thread == own_thread) return true;
+      if (std::ranges::find(foreign, origins.thread) == foreign.end()) {
+        foreign.push_back(origins.thread);
+      }
+      if (burst_start == 0) burst_start = line.at;
+    }
+    if (burst_start == 0) return true;
+    in_burst = in_burst && line.at - burst_start < kBurstNs;
+    if (in_burst || meta) burst_end = end;
+    return true;
+  });
+  CodexCopied found;
+  std::unordered_set<std::uint64_t> known;
+  std::vector<std::uint64_t> hashes;
+  for (const std::string& thread : foreign) {
+    const auto parent = finder ? finder(LogKind::codex, thread) : std::nullopt;
+    if (!parent || parent->path == source.path) {
+      found.estimated = true;
+      continue;
+    }
+    each_line(*parent, [&](const CodexLine& line, std::uint64_t) {
+      strong_hashes(line, hashes);
+      known.insert(hashes.begin(), hashes.end());
+      return true;
+    });
+  }
+  // The parent went on after it was copied: what it has alone does not matter here. Lines of the
+  // copied part that carry no id lie before one that does.
+  bool after_foreign = false;
+  each_line(source, [&](const CodexLine& line, std::uint64_t end) {
+    if (line.type.is("session_meta") && CodexOrigins(line.payload).thread != own_thread) {
+      after_foreign = true;
+      found.end = end;
+      return true;
+    }
+    if (!after_foreign) return true;
+    strong_hashes(line, hashes);
+    const bool shared = std::ranges::any_of(
+        hashes, [&](std::uint64_t hash) { return known.contains(hash); });
+    if (shared) found.end = end;
+    return true;
+  });
+  if (found.estimated) found.end = std::max(found.end, burst_end);
+  return found;
+}
+
+std::string codex_text(JsonSpan content) {
+  if (content.is_string()) return content.text();
+  std::string out;
+  content.items([&](JsonSpan item) {
+    const JsonSpan text = item["text"];
+    if (!text.is_string()) return;
+    if (!out.empty()) out += '\n';
+    out += text.text();
+  });
+  return out;
+}
+
+bool is_codex_context(std::string_view text) {
+  constexpr std::array<std::string_view, 11> kStarts = {"# AGENTS.md",
+                                                       "<environment_context",
+                                                       "<user_instructions",
+                                                       "<turn_aborted",
+                                                       "<permissions",
+                                                       "<INSTRUCTIONS",
+                                                       "<skill",
+                                                       "<hook",
+                                                       "<user_shell_command",
+                                                       "<subagent_notification",
+                                                       "<collaboration_mode"};
+  while (!text.empty() && (text[0] == ' ' || text[0] == '\n')) text.remove_prefix(1);
+  return text.empty() ||
+         std::ranges::any_of(kStarts, [&](auto start) { return text.starts_with(start); });
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,52 @@
+// Codex rollouts: one line, and where history that was copied from another file ends.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "tools/log_json.h"
+#include "tools/log_source.h"
+
+namespace daybook::tools {
+
+struct CodexLine {
+  explicit CodexLine(JsonSpan record);
+
+  JsonSpan type;     // of the envelope; empty in files older than it
+  JsonSpan payload;  // the record itself in files older than the envelope
+  JsonSpan kind;     // payload.type
+  std::int64_t at = 0;
+  std::optional<std::uint64_t> ordinal;
+  bool enveloped = false;
+};
+
+/// The members of session_meta that say where the thread comes from.
+struct CodexOrigins {
+  explicit CodexOrigins(JsonSpan meta);
+  std::string thread;
+  std::string parent;  // whose history it has, or who started it; "": nobody
+  schema::Relation relation = schema::Relation::none;
+  std::string agent;
+  std::optional<std::uint64_t> history_start;  // ordinal of the first line of its own
+};
+
+/// Where copied history ends.
+struct CodexCopied {
+  std::uint64_t end = 0;  // offset of the first line of the thread's own
+  bool estimated = false;
+};
+
+/// Finds it by the ids and counters that also are in the files of `foreign` threads, and by the
+/// burst of lines in the first second where such a file is missing.
+CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
+                           const std::string& own_thread);
+
+/// Text of a message's content, or of a call's output.
+std::string codex_text(JsonSpan content);
+
+/// Whether a user message was written by the program.
+bool is_codex_context(std::string_view text);
+
+}  // namespace daybook::tools

@@ -1,0 +1,65 @@
+// How Codex rollouts count tokens: cumulative counters that are sent again, reset and overwritten,
+// and in newer files one record a response.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "replay/call.h"
+#include "tools/log_json.h"
+
+namespace daybook::tools {
+
+struct CodexTokens {
+  std::uint64_t input = 0;      // includes cached and cache_write
+  std::uint64_t cached = 0;     // at most input
+  std::uint64_t cache_write = 0;
+  std::uint64_t output = 0;     // includes reasoning
+  std::uint64_t reasoning = 0;
+  std::uint64_t total = 0;
+  bool has_cache_write = false;
+  bool clamped = false;  // more was said to be cached than there was
+
+  bool operator==(const CodexTokens&) const = default;
+  bool billed() const { return input + output > 0; }
+  /// Whether every counter is at least what it was.
+  bool covers(const CodexTokens& before) const;
+  CodexTokens minus(const CodexTokens& before) const;
+  std::string key() const;
+  replay::CallUsage usage() const;
+};
+
+std::optional<CodexTokens> codex_tokens(JsonSpan usage);
+
+/// What one model response used, as far as an event adds to what was counted.
+struct CodexCount {
+  CodexTokens tokens;
+  schema::Authority authority = schema::Authority::derived;
+  std::string response_id;  // "" when the log has none
+  std::string key;          // names the count within its thread
+  std::string raw;          // the usage object
+};
+
+/// The counting rule of one thread.
+class CodexCounter {
+ public:
+  /// token_count's info. Nothing when it repeats, resets or only estimates.
+  std::optional<CodexCount> token_count(JsonSpan info);
+  /// Copied history: its last total is where this thread starts.
+  void baseline(JsonSpan info);
+  enum class Record { counted, repeated, conflicting };
+  /// A token_usage_record of this thread.
+  Record record(JsonSpan payload, CodexCount& count);
+  /// From the first record on the cumulative counters are not counted.
+  bool by_records() const { return by_records_; }
+  const std::string& note() const { return note_; }
+
+ private:
+  std::optional<CodexTokens> previous_;
+  bool by_records_ = false;
+  std::unordered_map<std::string, CodexTokens> records_;
+  std::string note_;  // of the latest event
+};
+
+}  // namespace daybook::tools
