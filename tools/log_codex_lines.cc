@@ -135,8 +135,8 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
     }
     if (!after_foreign) return true;
     strong_hashes(line, hashes);
-    const bool shared = std::ranges::any_of(
-        hashes, [&](std::uint64_t hash) { return known.contains(hash); });
+    const bool shared =
+        std::ranges::any_of(hashes, [&](std::uint64_t hash) { return known.contains(hash); });
     if (shared) found.end = end;
     return true;
   });
@@ -158,16 +158,16 @@ std::string codex_text(JsonSpan content) {
 
 bool is_codex_context(std::string_view text) {
   constexpr std::array<std::string_view, 11> kStarts = {"# AGENTS.md",
-                                                       "<environment_context",
-                                                       "<user_instructions",
-                                                       "<turn_aborted",
-                                                       "<permissions",
-                                                       "<INSTRUCTIONS",
-                                                       "<skill",
-                                                       "<hook",
-                                                       "<user_shell_command",
-                                                       "<subagent_notification",
-                                                       "<collaboration_mode"};
+                                                        "<environment_context",
+                                                        "<user_instructions",
+                                                        "<turn_aborted",
+                                                        "<permissions",
+                                                        "<INSTRUCTIONS",
+                                                        "<skill",
+                                                        "<hook",
+                                                        "<user_shell_command",
+                                                        "<subagent_notification",
+                                                        "<collaboration_mode"};
   while (!text.empty() && (text[0] == ' ' || text[0] == '\n')) text.remove_prefix(1);
   return text.empty() ||
          std::ranges::any_of(kStarts, [&](auto start) { return text.starts_with(start); });

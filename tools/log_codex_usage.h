@@ -12,10 +12,10 @@
 namespace daybook::tools {
 
 struct CodexTokens {
-  std::uint64_t input = 0;      // includes cached and cache_write
-  std::uint64_t cached = 0;     // at most input
+  std::uint64_t input = 0;   // includes cached and cache_write
+  std::uint64_t cached = 0;  // at most input
   std::uint64_t cache_write = 0;
-  std::uint64_t output = 0;     // includes reasoning
+  std::uint64_t output = 0;  // includes reasoning
   std::uint64_t reasoning = 0;
   std::uint64_t total = 0;
   bool has_cache_write = false;

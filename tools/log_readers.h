@@ -8,6 +8,7 @@
 namespace daybook::tools {
 
 std::unique_ptr<RecordReader> make_claude_reader(LogReading& reading);
+std::unique_ptr<RecordReader> make_codex_reader(LogReading& reading);
 
 /// read_log over bytes that are already open: for tests and fuzzers.
 Result<LogReport> read_log_bytes(const LogSource& source, const LogReadOptions& options,

@@ -98,6 +98,7 @@ class LogSession {
   const std::string& id() const { return header_.log_session; }
   /// Header fields may be filled until the first call; the title a little longer.
   schema::SessionImportedT& header() { return header_; }
+  const schema::SessionImportedT& header() const { return header_; }
   std::shared_ptr<const replay::CallSession> call_session();
 
   /// Queues an event, made of `origin`, with an id from `role` and `stable_id`.

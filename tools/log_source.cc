@@ -79,6 +79,9 @@ Result<LogReport> read_log_bytes(const LogSource& source, const LogReadOptions& 
     case LogKind::claude_code:
       reader = make_claude_reader(reading);
       break;
+    case LogKind::codex:
+      reader = make_codex_reader(reading);
+      break;
     default:
       return fail(ErrorCode::unsupported, fmt::format("{}: logs of kind {} cannot be read",
                                                       source.path, name_of(source.kind)));

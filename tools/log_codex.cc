@@ -1,0 +1,124 @@
+// Codex rollouts: which thread each line belongs to.
+#include <array>
+
+#include "tools/log_codex_thread.h"
+#include "tools/log_readers.h"
+#include "tools/log_scan.h"
+
+namespace daybook::tools {
+namespace {
+
+constexpr std::array<MarkerScan::Marker, 7> kMarkers = {{
+    {"\"token_count\"", 6, 8},
+    {"\"token_usage_record\"", 6, 12},
+    {"\"turn_context\"", 5, 13},
+    {"\"session_meta\"", 8, 10},
+    {"\"thread_settings_applied\"", 7, 16},
+    {"\"compacted\"", 4, 10},
+    {"\"turn.completed\"", 5, 7},
+}};
+
+/// Files of two sessions one after the other: the second header is no copied one when nothing
+/// says that the first thread was forked and it comes later than a fork's burst.
+constexpr std::int64_t kBurstNs = 1'000'000'000;
+
+class CodexReader : public RecordReader {
+ public:
+  explicit CodexReader(LogReading& reading) : reading_(reading), scan_(kMarkers) {}
+
+  bool is_record(JsonSpan value) const override {
+    return value.is_object() && (value["timestamp"] || value["payload"]) &&
+           (value["type"] || value["id"]);
+  }
+
+  void take(const LogRecord& record) override {
+    const CodexLine line(record.value);
+    if (line.type.is("session_meta")) {
+      meta(line, record);
+    } else if (!line.enveloped && thread_ == nullptr && line.payload["instructions"] &&
+               line.payload["id"].is_string()) {
+      open(line.payload["id"].text());
+      thread_->header(line, CodexOrigins(line.payload));
+    } else if (line.kind.is("thread.started") && !line.enveloped) {
+      open(line.payload["thread_id"].text());
+    }
+    thread().take(line, record);
+  }
+
+  void take_damaged(Origin origin, const std::string& what) override {
+    thread().log().keep("", schema::ImportReason::damaged, what, origin);
+  }
+
+  void finish() override {
+    if (thread_ != nullptr) thread_->finish();
+  }
+
+  std::size_t find(std::string_view text) const override { return scan_.find(text); }
+  bool head_done() const override { return thread_ != nullptr && thread_->has_title(); }
+
+ private:
+  void meta(const CodexLine& line, const LogRecord& record) {
+    const CodexOrigins origins(line.payload);
+    if (thread_ == nullptr) {
+      open(origins.thread.empty() ? named_by_file() : origins.thread);
+      thread_->header(line, origins);
+      first_at_ = line.at;
+      forked_ = origins.relation != schema::Relation::none || !origins.parent.empty();
+      counted_by_ordinal_ = origins.history_start.has_value();
+      return;
+    }
+    if (origins.thread == thread_->id() || searched_) return;
+    if (!forked_ && line.at - first_at_ >= kBurstNs) {
+      thread_->finish();
+      open(origins.thread);
+      thread_->header(line, origins);
+      first_at_ = line.at;
+      return;
+    }
+    searched_ = true;
+    if (counted_by_ordinal_) return;
+    CodexCopied copied =
+        copied_history(reading_.source(), reading_.options().finder, thread_->id());
+    // Without the file at hand at least the header itself is known to be copied.
+    copied.end = std::max(copied.end, record.offset + record.value.raw().size());
+    if (copied.estimated) {
+      reading_.note("history copied from a thread whose file is missing: its end is estimated");
+    }
+    thread_->copied_until(copied);
+  }
+
+  void open(const std::string& id) {
+    thread_ = std::make_unique<CodexThread>(reading_, id.empty() ? named_by_file() : id);
+    searched_ = false;
+  }
+
+  CodexThread& thread() {
+    if (thread_ == nullptr) open(named_by_file());
+    return *thread_;
+  }
+
+  /// rollout-YYYY-MM-DDThh-mm-ss-<thread>[_<rollout>].jsonl
+  std::string named_by_file() const {
+    std::string name = reading_.source().file;
+    name = name.substr(0, name.find(".json"));
+    constexpr std::size_t kBefore = std::string_view("rollout-2026-01-01T00-00-00-").size();
+    if (name.starts_with("rollout-") && name.size() > kBefore) name = name.substr(kBefore);
+    return name.substr(0, name.find('_'));
+  }
+
+  LogReading& reading_;
+  MarkerScan scan_;
+  std::unique_ptr<CodexThread> thread_;
+  std::int64_t first_at_ = 0;
+  bool forked_ = false;
+  bool counted_by_ordinal_ = false;
+  bool searched_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordReader> make_codex_reader(LogReading& reading) {
+  return std::make_unique<CodexReader>(reading);
+}
+
+}  // namespace daybook::tools
