@@ -100,6 +100,7 @@ Command verify_command();
 Command backup_command();
 Command export_command();
 Command cost_command();
+Command import_command();
 
 /// All of them, in the order that help lists them.
 std::vector<Command> all_commands();

@@ -16,6 +16,7 @@ enum ExitCode : int {
   kExitInterrupted = 7,
   kExitTurnFailed = 8,  // the provider refused or could not be reached
   kExitIterationLimit = 9,
+  kExitLosses = 10,  // done, but not all of what was given could be understood
 };
 
 ExitCode exit_code_of(ErrorCode code);

@@ -54,7 +54,14 @@ std::optional<LogKind> kind_of_record(JsonSpan record) {
   if (record["schema_version"].text().starts_with("ATIF")) return LogKind::atif;
   if (is_codex_record(record)) return LogKind::codex;
   if (is_claude_record(record)) return LogKind::claude_code;
+  if (record["role"].is_string() && record["ts"]) return LogKind::openworker;
   return {};
+}
+
+/// A document over many lines: its first bytes name its format.
+bool is_atif_document(std::string_view start) {
+  return start.find("\"schema_version\"") != std::string_view::npos &&
+         start.find("\"ATIF") != std::string_view::npos;
 }
 
 struct Probe {
@@ -70,6 +77,7 @@ Result<Probe> probe(const std::string& path) {
   found.compressed = (*bytes)->compressed();
   LineReader lines(**bytes);
   LogLine line;
+  std::string beginning;
   for (int i = 0; i < kMostProbedLines && lines.read_bytes() < kMostProbedBytes; ++i) {
     const auto got = lines.next(line);
     if (!got) return fail(got.error());
@@ -79,6 +87,9 @@ Result<Probe> probe(const std::string& path) {
     text.remove_prefix(std::min(text.find('{'), text.size()));
     const auto start = JsonSpan::start_of(text);
     if (start.value.is_object()) found.kind = kind_of_record(start.value);
+    if (found.kind) break;
+    if (i < kMostProbedLines / 2) beginning.append(line.text.substr(0, 4096));
+    if (is_atif_document(beginning)) found.kind = LogKind::atif;
     if (found.kind) break;
   }
   return found;
@@ -254,6 +265,7 @@ std::vector<std::string> usual_log_places(const engine::Environment& environment
     places.push_back(root + "/sessions");
     places.push_back(root + "/archived_sessions");
   }
+  if (!home.empty()) places.push_back(home + "/.config/coworker/conversations");
   std::vector<std::string> existing;
   for (const std::string& place : places) {
     std::error_code error;

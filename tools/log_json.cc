@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 
 #include "schema/utf8.h"
 
@@ -325,34 +324,6 @@ std::optional<std::uint64_t> JsonSpan::count() const {
   const auto value = integer();
   if (!value || *value < 0) return {};
   return static_cast<std::uint64_t>(*value);
-}
-
-std::string strict_json(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const void* found = std::memchr(text.data() + at, '\\', text.size() - at);
-    const std::size_t stop =
-        found == nullptr ? text.size()
-                         : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
-    out.append(text, at, stop - at);
-    at = stop;
-    if (at + 1 >= text.size()) break;
-    if (text[at + 1] != 'u') {
-      out.append(text, at, 2);
-      at += 2;
-      continue;
-    }
-    const Escaped escaped = unicode_escape(text, at);
-    if (escaped.code == kReplacement) {
-      out += "\xef\xbf\xbd";
-    } else {
-      out.append(text, at, escaped.size);
-    }
-    at += escaped.size;
-  }
-  return is_utf8(out) ? out : repair_utf8(out);
 }
 
 }  // namespace daybook::tools

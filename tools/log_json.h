@@ -107,8 +107,4 @@ void JsonSpan::items(Visit&& visit) const {
   }
 }
 
-/// `text` with every half of a surrogate pair and every byte that is not UTF-8 made U+FFFD, and
-/// otherwise unchanged: what strict parsers accept.
-std::string strict_json(std::string_view text);
-
 }  // namespace daybook::tools

@@ -9,6 +9,8 @@ namespace daybook::tools {
 
 std::unique_ptr<RecordReader> make_claude_reader(LogReading& reading);
 std::unique_ptr<RecordReader> make_codex_reader(LogReading& reading);
+std::unique_ptr<RecordReader> make_openworker_reader(LogReading& reading);
+Result<void> read_atif(LogReading& reading, ByteSource& source);
 
 /// read_log over bytes that are already open: for tests and fuzzers.
 Result<LogReport> read_log_bytes(const LogSource& source, const LogReadOptions& options,

@@ -215,6 +215,7 @@ void LogSession::start_turn(std::string_view prompt, Origin& origin, std::string
   schema::TurnStartedT started;
   started.turn = turn_;
   started.prompt = reading_.sink().content(prompt);
+  started.provider = header_.kind;
   started.provider_kind = header_.kind;
   add(std::move(started), origin, "turn", stable_id);
 }

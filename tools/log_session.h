@@ -182,6 +182,8 @@ class RecordReader {
   /// Depth::usage: where a line that matters may be, once `head_done`.
   virtual std::size_t find(std::string_view text) const = 0;
   virtual bool head_done() const = 0;
+  /// Whether lines may be passed over at all.
+  virtual bool skims() const { return true; }
 };
 
 /// Reads a file of lines to its end.

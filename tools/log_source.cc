@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tools/log_readers.h"
+#include "tools/log_restore.h"
 
 namespace daybook::tools {
 
@@ -82,9 +83,18 @@ Result<LogReport> read_log_bytes(const LogSource& source, const LogReadOptions& 
     case LogKind::codex:
       reader = make_codex_reader(reading);
       break;
-    default:
-      return fail(ErrorCode::unsupported, fmt::format("{}: logs of kind {} cannot be read",
-                                                      source.path, name_of(source.kind)));
+    case LogKind::openworker:
+      reader = make_openworker_reader(reading);
+      break;
+    case LogKind::atif:
+      DAYBOOK_TRY(read_atif(reading, bytes));
+      return std::move(reading.report());
+    case LogKind::daybook:
+      if (options.depth == Depth::usage) return read_export_calls(source, bytes, sink);
+      return fail(ErrorCode::unsupported,
+                  fmt::format("{} is an export of Daybook: import it, its events are "
+                              "put back as they are",
+                              source.path));
   }
   DAYBOOK_TRY(read_records(reading, bytes, *reader));
   return std::move(reading.report());

@@ -16,6 +16,8 @@ int fold_bench();
 int long_session_bench();
 /// What the engine adds to each model request.
 int turn_overhead_bench();
+/// Figures out of 1 GiB of other programs' logs.
+int log_bench();
 
 /// Wall time of one call.
 template <class Body>

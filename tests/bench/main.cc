@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   using namespace daybook::bench;
   const std::map<std::string, int (*)()> benches = {{"fold", fold_bench},
                                                     {"journal", journal_bench},
+                                                    {"logs", log_bench},
                                                     {"long-session", long_session_bench},
                                                     {"turn-overhead", turn_overhead_bench}};
   std::vector<std::string> names(argv + 1, argv + argc);

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "replay/call.h"
+#include "tests/support/build_paths.h"
 #include "tools/log_calls.h"
 
 namespace daybook::tests {
 
 inline std::string log_fixture(const std::string& name) {
-  return std::string(DAYBOOK_SOURCE_DIR) + "/tests/data/logs/" + name;
+  return source_path("/tests/data/logs/" + name);
 }
 
 /// Keeps events as bytes, by session, and blobs.

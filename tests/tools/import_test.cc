@@ -1,0 +1,279 @@
+// Importing: once whatever the file is called, and the same calls however files are cut.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/cli.h"
+#include "tests/support/temp_dir.h"
+#include "tests/tools/log_reading.h"
+#include "tools/log_identity.h"
+
+namespace daybook::tests {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+const std::string kThread = "0b01";
+const std::string kName = "rollout-2026-10-02T10-00-00-0b01.jsonl";
+
+std::string text_of_fixture(const std::string& name) {
+  return read_file(log_fixture("codex/" + name));
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = text.find('\n', at);
+    lines.push_back(text.substr(at, end + 1 - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string joined(const std::vector<std::string>& lines, std::size_t from, std::size_t to) {
+  std::string text;
+  for (std::size_t i = from; i < to; ++i) text += lines[i];
+  return text;
+}
+
+/// The last line of `import --json`.
+Json import(Cli& cli, const std::vector<std::string>& paths, int code = 0) {
+  std::vector<std::string> arguments = {"import"};
+  arguments.insert(arguments.end(), paths.begin(), paths.end());
+  arguments.push_back("--json");
+  const CliRun run = cli.run(arguments);
+  INFO(run.err);
+  CHECK(run.code == code);
+  const auto lines = json_lines(run.out);
+  REQUIRE_FALSE(lines.empty());
+  return lines.back();
+}
+
+/// Calls of all sessions in the journal, copies removed.
+std::vector<replay::Call> journalled(Cli& cli) {
+  EventSink sink;
+  MemoryJournal journal(cli.store);
+  const auto sessions = journal.sessions("").value();
+  for (const auto& info : sessions) {
+    auto& events = sink.sessions[info.session.str()];
+    const auto read = journal.read(info.session, 1, journal::ReadMode::strict, [&](const auto& e) {
+      events.emplace_back(as_text(e.bytes));
+      return true;
+    });
+    REQUIRE(read.has_value());
+  }
+  return calls_of_events(sink);
+}
+
+/// What a report would show, as text.
+std::string shown(const std::vector<replay::Call>& calls) {
+  std::string text;
+  for (const replay::Call& call : calls) {
+    if (!call.usage.any()) continue;
+    text += call.id.str() + " " + call.session->id + " " + call.model() + " " +
+            std::to_string(call.started_at) + " " +
+            std::to_string(call.usage.input_uncached.value_or(0)) + " " +
+            std::to_string(call.usage.cache_read.value_or(0)) + " " +
+            std::to_string(call.usage.output.value_or(0)) + "\n";
+  }
+  return text;
+}
+
+TEST_CASE("import: the same file again changes nothing") {
+  Cli cli;
+  const std::string path = log_fixture("codex/" + kName);
+  const Json first = import(cli, {path});
+  CHECK(first["appended"].get<int>() > 10);
+  CHECK(first["new_sessions"] == 1);
+  CHECK(first["calls"] == 3);
+  const auto order = cli.store->order.size();
+  const Json second = import(cli, {path});
+  CHECK(second["appended"] == 0);
+  CHECK(second["unchanged"] == 1);
+  CHECK(cli.store->order.size() == order);
+  CHECK(totals_of(journalled(cli)) == Totals{3, 1700, 2500, 0, 220});
+}
+
+TEST_CASE("import: a grown file adds what is new, wherever it was cut") {
+  const auto lines = lines_of(text_of_fixture(kName));
+  Cli whole;
+  import(whole, {log_fixture("codex/" + kName)});
+  const std::string expected = shown(journalled(whole));
+  for (std::size_t cut = 1; cut < lines.size(); ++cut) {
+    INFO("cut behind line " << cut);
+    const TempDir dir;
+    Cli cli;
+    const fs::path file = dir.path() / kName;
+    // The writer is in the middle of its next line.
+    write_file(file, joined(lines, 0, cut) + lines[cut].substr(0, lines[cut].size() / 2));
+    import(cli, {file.string()});
+    write_file(file, joined(lines, 0, lines.size()));
+    import(cli, {file.string()});
+    CHECK(shown(journalled(cli)) == expected);
+    CHECK(import(cli, {file.string()})["appended"] == 0);
+  }
+}
+
+TEST_CASE("import: a grown transcript of Claude Code adds what is new, wherever it was cut") {
+  const std::string text = read_file(log_fixture("claude/four-blocks.jsonl"));
+  const auto lines = lines_of(text);
+  for (std::size_t cut = 1; cut < lines.size(); ++cut) {
+    INFO("cut behind line " << cut);
+    const TempDir dir;
+    Cli cli;
+    const fs::path file = dir.path() / "four-blocks.jsonl";
+    write_file(file, joined(lines, 0, cut));
+    import(cli, {file.string()});
+    write_file(file, text);
+    import(cli, {file.string()});
+    CHECK(totals_of(journalled(cli)) == Totals{2, 8, 2200, 260, 300});
+  }
+}
+
+TEST_CASE("import: archived and compressed copies are the same log") {
+  Cli cli;
+  const TempDir dir;
+  const std::string plain = log_fixture(
+      "codex/home/sessions/2026/10/02/"
+      "rollout-2026-10-02T10-00-00-1a01.jsonl");
+  CHECK(import(cli, {plain})["appended"].get<int>() > 0);
+  fs::create_directories(dir.path() / "archived_sessions");
+  const fs::path moved =
+      dir.path() / "archived_sessions/rollout-2026-10-02T10-00-00-1a01.jsonl.zst";
+  fs::copy_file(plain + ".zst", moved);
+  const Json again = import(cli, {moved.string()});
+  CHECK(again["appended"] == 0);
+  CHECK(again["unchanged"] == 1);
+}
+
+TEST_CASE("import: bytes that changed before the end are compared event by event") {
+  Cli cli;
+  const TempDir dir;
+  const auto lines = lines_of(text_of_fixture(kName));
+  const fs::path file = dir.path() / kName;
+  write_file(file, joined(lines, 0, lines.size()));
+  import(cli, {file.string()});
+  // A line of its own before everything that was read.
+  write_file(file, lines[0] +
+                       R"({"timestamp":"2026-10-02T10:00:02.500Z","type":"world_state",)"
+                       R"("payload":{"full":true}})"
+                       "\n" +
+                       joined(lines, 1, lines.size()));
+  const Json again = import(cli, {file.string()});
+  CHECK(again["appended"] == 1);
+  CHECK(again["known"].get<int>() > 10);
+  CHECK(totals_of(journalled(cli)) == Totals{3, 1700, 2500, 0, 220});
+}
+
+TEST_CASE("import: splitting, merging, reordering and doubling files gives the same calls") {
+  const std::vector<std::string> names = {"four-blocks", "branch", "compacted", "ttl", "fast"};
+  std::vector<std::string> paths;
+  std::vector<std::string> texts;
+  for (const auto& name : names) {
+    paths.push_back(log_fixture("claude/" + name + ".jsonl"));
+    texts.push_back(read_file(paths.back()));
+  }
+  const std::string expected = shown(figures_of(paths).calls);
+  REQUIRE_FALSE(expected.empty());
+  const TempDir dir;
+  const auto check = [&](const std::string& what) {
+    INFO(what);
+    CHECK(shown(figures_of({dir.str()}).calls) == expected);
+    CHECK(shown(figures_of({dir.str()}, 1).calls) == expected);
+    Cli cli;
+    import(cli, {dir.str()});
+    CHECK(shown(journalled(cli)) == expected);
+  };
+  SECTION("merged, in both orders") {
+    std::string forward;
+    std::string backward;
+    for (const auto& text : texts) {
+      forward += text;
+      backward = text + backward;
+    }
+    write_file(dir.path() / "all.jsonl", forward);
+    check("forward");
+    write_file(dir.path() / "all.jsonl", backward);
+    check("backward");
+    write_file(dir.path() / "again.jsonl", forward);
+    check("both");
+  }
+  SECTION("split at every line of one file") {
+    const auto lines = lines_of(texts[1]);
+    for (std::size_t cut = 1; cut < lines.size(); ++cut) {
+      fs::create_directories(dir.path() / "b");
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        write_file(dir.path() / (names[i] + ".jsonl"), texts[i]);
+      }
+      write_file(dir.path() / "branch.jsonl", joined(lines, 0, cut));
+      write_file(dir.path() / "b/branch.jsonl", joined(lines, cut, lines.size()));
+      check("cut behind line " + std::to_string(cut));
+    }
+  }
+  SECTION("doubled under another name") {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      write_file(dir.path() / (names[i] + ".jsonl"), texts[i]);
+      write_file(dir.path() / ("copy-of-" + names[i] + ".jsonl"), texts[i]);
+    }
+    check("doubled");
+  }
+}
+
+TEST_CASE("import: losses have an exit code of their own and are listed") {
+  Cli cli;
+  const CliRun nul = cli.run({"import", log_fixture("claude/nul.jsonl")});
+  CHECK(nul.code == 10);
+  CHECK_THAT(nul.out, Contains("2 damaged") && Contains("nul.jsonl, offset ") &&
+                          Contains("holds NUL bytes"));
+  const CliRun unknown = cli.run({"import", log_fixture("claude/unknown-type.jsonl")});
+  CHECK(unknown.code == 10);
+  CHECK_THAT(unknown.out, Contains("2 lines of type 'hologram'"));
+  CHECK(cli.run({"import", log_fixture("claude/ttl.jsonl")}).code == 0);
+  CHECK(cli.run({"import", "/no/such/folder"}).code == 3);
+}
+
+TEST_CASE("import: a dry run says what would come and writes nothing") {
+  Cli cli;
+  const Json dry = import(cli, {log_fixture("claude/ttl.jsonl"), "--dry-run"});
+  CHECK(dry["dry_run"] == true);
+  CHECK(dry["appended"].get<int>() > 3);
+  CHECK(cli.store->order.empty());
+  const Json real = import(cli, {log_fixture("claude/ttl.jsonl")});
+  CHECK(real["appended"] == dry["appended"]);
+  CHECK(import(cli, {log_fixture("claude/ttl.jsonl"), "--dry-run"})["unchanged"] == 1);
+}
+
+TEST_CASE("import: the usual places are read when nothing is named") {
+  const TempDir home;
+  Cli cli;
+  cli.environment = {{"HOME", home.str()}};
+  CHECK(cli.run({"import"}).code == 3);
+  fs::create_directories(home.path() / ".claude/projects/-home-dev-shop");
+  fs::copy_file(log_fixture("claude/ttl.jsonl"),
+                home.path() / ".claude/projects/-home-dev-shop/ttl.jsonl");
+  fs::create_directories(home.path() / "elsewhere/sessions");
+  fs::copy_file(log_fixture("codex/" + kName), home.path() / "elsewhere/sessions" / kName);
+  cli.environment["CODEX_HOME"] = home.str("elsewhere");
+  CHECK(import(cli, {})["files"] == 2);
+}
+
+TEST_CASE("import: sessions are named by kind and log, and the journal stays sound") {
+  using tools::LogKind;
+  CHECK(tools::session_for_log(LogKind::claude_code, "ab-12").str() == "claude-ab-12");
+  const std::string agent = tools::session_for_log(LogKind::claude_code, "ab/agent-1").str();
+  CHECK(agent.starts_with("claude-ab.agent-1-"));
+  CHECK(tools::session_for_log(LogKind::codex, std::string(200, 'x')).str().size() == 64);
+  Cli cli;
+  import(cli, {log_fixture("claude/with-agent.jsonl"), log_fixture("claude/with-agent")});
+  CHECK(cli.run({"verify"}).code == 0);
+  const CliRun sessions = cli.run({"sessions"});
+  CHECK(sessions.code == 0);
+  CHECK_THAT(sessions.out, Contains("claude-with-agent"));
+  CHECK(cli.run({"show", "claude-with-agent"}).code != 1);
+  CHECK(cli.run({"log", "claude-with-agent"}).code == 0);
+}
+
+}  // namespace
+}  // namespace daybook::tests

@@ -1,0 +1,297 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <ostream>
+
+#include "tools/command.h"
+#include "tools/format.h"
+#include "tools/json_writer.h"
+#include "tools/log_import.h"
+#include "tools/log_restore.h"
+#include "tools/read_journal.h"
+#include "tools/table.h"
+
+namespace daybook::tools {
+namespace {
+
+constexpr std::size_t kMostDamageShown = 20;
+
+/// "1.5 GiB"
+std::string bytes_text(double bytes) {
+  for (const char* unit : {"B", "KiB", "MiB"}) {
+    if (bytes < 1024) return fmt::format("{:.{}f} {}", bytes, *unit == 'B' ? 0 : 1, unit);
+    bytes /= 1024;
+  }
+  return fmt::format("{:.1f} GiB", bytes);
+}
+
+/// One line on a terminal that is written over: how far, how fast, how long still.
+class Bar {
+ public:
+  Bar(std::ostream& err, bool shown, std::uint64_t total)
+      : err_(err), shown_(shown), total_(total), start_(Clock::now()), last_(start_) {}
+
+  void file_done(std::uint64_t size) {
+    done_ += size;
+    show(0, true);
+  }
+  void show(std::uint64_t in_file, bool force = false) {
+    constexpr auto kEvery = std::chrono::milliseconds(200);
+    const auto now = Clock::now();
+    if (!shown_ || (!force && now - last_ < kEvery)) return;
+    last_ = now;
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    const double done = static_cast<double>(std::min(done_ + in_file, total_));
+    const double total = static_cast<double>(std::max<std::uint64_t>(total_, 1));
+    const double rate = seconds > 0 ? done / seconds : 0;
+    const double left = rate > 0 ? (total - done) / rate : 0;
+    err_ << fmt::format("\r\x1b[K{:3.0f} %  {} of {}  {}/s  {} left", 100 * done / total,
+                        bytes_text(done), bytes_text(total), bytes_text(rate),
+                        duration(static_cast<std::uint64_t>(left * 1e9)))
+         << std::flush;
+  }
+  void clear() {
+    if (shown_) err_ << "\r\x1b[K" << std::flush;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::ostream& err_;
+  bool shown_;
+  std::uint64_t total_;
+  std::uint64_t done_ = 0;
+  Clock::time_point start_;
+  Clock::time_point last_;
+};
+
+struct Imported {
+  std::string path;
+  std::string kind;
+  bool unchanged = false;
+  std::uint64_t appended = 0;
+  std::uint64_t known = 0;
+  LogReport report;
+};
+
+struct Sum {
+  std::uint64_t files = 0;
+  std::uint64_t unchanged = 0;
+  std::uint64_t new_sessions = 0;
+  std::uint64_t appended = 0;
+  std::uint64_t known = 0;
+  LogReport report;
+};
+
+class Importer {
+ public:
+  Importer(Context& context, journal::Journal* journal, bool dry, bool json)
+      : context_(context), journal_(journal), dry_(dry), json_(json) {}
+
+  Result<int> run(const Discovery& found) {
+    std::uint64_t total = 0;
+    for (const LogSource& source : found.sources) total += source.size;
+    Bar bar(context_.err, context_.out_is_terminal && !json_, total);
+    const LogFinder finder = finder_over(found.sources);
+    for (const LogSource& source : found.sources) {
+      if (context_.stop.stop_requested()) return stopped(bar);
+      const auto done = one(source, finder, bar);
+      if (!done) return fail(done.error());
+      bar.file_done(source.size);
+    }
+    bar.clear();
+    sum_.report.unread.insert(sum_.report.unread.end(), found.unread.begin(), found.unread.end());
+    if (json_) {
+      write_json();
+    } else {
+      write_text(found);
+    }
+    return sum_.report.lossless() ? kExitOk : kExitLosses;
+  }
+
+ private:
+  int stopped(Bar& bar) {
+    bar.clear();
+    context_.err << "daybook: stopped; what was imported stays, and the same command goes on\n";
+    return kExitInterrupted;
+  }
+
+  /// A file that cannot be read is a loss; a journal that cannot be written ends the import.
+  Result<void> one(const LogSource& source, const LogFinder& finder, Bar& bar) {
+    ++sum_.files;
+    if (source.kind == LogKind::daybook) return restore(source);
+    const auto identity = identity_of(source, {});
+    if (!identity) return unread(source, identity.error());
+    JournalSink sink(journal_, {context_.owner, dry_}, source, *identity);
+    const auto known = sink.is_known();
+    if (!known) return fail(known.error());
+    if (*known) {
+      ++sum_.unchanged;
+      if (json_)
+        write_json(Imported{source.path, std::string(name_of(source.kind)), true, 0, 0, {}});
+      return {};
+    }
+    LogReadOptions options;
+    options.depth = Depth::whole;
+    options.finder = finder;
+    options.progress = [&](std::uint64_t read) { bar.show(read); };
+    auto report = read_log(source, options, sink);
+    if (!report) {
+      const bool of_file = report.error().code == ErrorCode::permission ||
+                           report.error().code == ErrorCode::not_found ||
+                           report.error().code == ErrorCode::invalid_argument;
+      return of_file ? unread(source, report.error()) : Result<void>(fail(report.error()));
+    }
+    DAYBOOK_TRY(sink.finish());
+    sum_.new_sessions += sink.new_sessions();
+    sum_.appended += sink.appended();
+    sum_.known += sink.known();
+    if (json_) {
+      write_json(Imported{source.path, std::string(name_of(source.kind)), false, sink.appended(),
+                          sink.known(), *report});
+    }
+    for (const DamagedLine& damage : report->damage) {
+      damage_.push_back(fmt::format("{}, offset {}: {}", source.path, damage.offset, damage.what));
+    }
+    sum_.report.add(*report);
+    return {};
+  }
+
+  Result<void> restore(const LogSource& source) {
+    const auto done = restore_export(source, journal_, dry_);
+    if (!done) return fail(done.error());
+    if (done->known == 0) ++sum_.new_sessions;
+    if (done->appended == 0) ++sum_.unchanged;
+    sum_.appended += done->appended;
+    sum_.known += done->known;
+    if (json_) {
+      write_json(
+          Imported{source.path, "daybook", done->appended == 0, done->appended, done->known, {}});
+    }
+    return {};
+  }
+
+  Result<void> unread(const LogSource& source, const Error& error) {
+    sum_.report.unread.push_back({source.path, error.message});
+    return {};
+  }
+
+  static void write_report(JsonWriter& out, const LogReport& report) {
+    out.member("lines", report.lines).member("calls", report.calls);
+    out.member("metadata", report.metadata).member("duplicates", report.duplicates);
+    out.member("unmapped", report.unmapped).member("damaged", report.damaged);
+    out.key("unmapped_types").begin_object();
+    for (const auto& [type, count] : report.types) out.member(type, count);
+    out.end_object();
+    out.key("notes").begin_array();
+    for (const std::string& note : report.notes) out.value(note);
+    out.end_array();
+  }
+
+  void write_json(const Imported& file) {
+    JsonWriter out;
+    out.begin_object().member("file", file.path).member("kind", file.kind);
+    out.member("unchanged", file.unchanged).member("appended", file.appended);
+    out.member("known", file.known);
+    write_report(out, file.report);
+    out.key("damage").begin_array();
+    for (const DamagedLine& damage : file.report.damage) {
+      out.begin_object().member("offset", damage.offset).member("what", damage.what).end_object();
+    }
+    out.end_array();
+    context_.out << out.end_object().text() << '\n';
+  }
+
+  void write_json() {
+    JsonWriter out;
+    out.begin_object().member("files", sum_.files).member("unchanged", sum_.unchanged);
+    out.member("dry_run", dry_).member("new_sessions", sum_.new_sessions);
+    out.member("appended", sum_.appended).member("known", sum_.known);
+    write_report(out, sum_.report);
+    out.key("unread").begin_array();
+    for (const SkippedFile& file : sum_.report.unread) {
+      out.begin_object().member("file", file.path).member("why", file.why).end_object();
+    }
+    out.end_array();
+    context_.out << out.member("lossless", sum_.report.lossless()).end_object().text() << '\n';
+  }
+
+  void write_text(const Discovery& found) {
+    std::ostream& out = context_.out;
+    const LogReport& report = sum_.report;
+    out << fmt::format("{}{} files ({} unchanged), {} new sessions, {} new events, {} known\n",
+                       dry_ ? "would import: " : "imported: ", sum_.files, sum_.unchanged,
+                       sum_.new_sessions, sum_.appended, sum_.known);
+    out << fmt::format(
+        "lines: {} read, {} metadata, {} repeated, {} not understood, {} damaged; "
+        "model calls: {}\n",
+        report.lines, report.metadata, report.duplicates, report.unmapped, report.damaged,
+        report.calls);
+    for (const auto& [type, count] : report.types) {
+      out << fmt::format("not understood: {} lines of type '{}'\n", count, printable(type));
+    }
+    for (std::size_t i = 0; i < std::min(damage_.size(), kMostDamageShown); ++i) {
+      out << "damaged: " << printable(damage_[i]) << '\n';
+    }
+    if (report.damaged > kMostDamageShown) {
+      out << fmt::format("damaged: and {} more\n", report.damaged - kMostDamageShown);
+    }
+    for (const SkippedFile& file : report.unread) {
+      out << "not read: " << printable(file.path) << ": " << printable(file.why) << '\n';
+    }
+    for (const SkippedFile& file : found.not_a_log) {
+      out << "no log: " << printable(file.path) << ": " << file.why << '\n';
+    }
+    for (const std::string& note : report.notes) out << "note: " << printable(note) << '\n';
+  }
+
+  Context& context_;
+  journal::Journal* journal_;
+  bool dry_;
+  bool json_;
+  Sum sum_;
+  std::vector<std::string> damage_;
+};
+
+Result<Discovery> find_sources(const Context& context, const Arguments& arguments) {
+  std::vector<std::string> paths;
+  for (const std::string& given : arguments.list("PATH")) {
+    const std::filesystem::path path(given);
+    paths.push_back(path.is_absolute() ? given : (context.current_folder / path).string());
+  }
+  if (paths.empty()) {
+    paths = usual_log_places(context.environment);
+    if (paths.empty()) {
+      return fail(ErrorCode::not_found,
+                  "none of the usual places holds logs (~/.claude, ~/.config/claude, "
+                  "$CLAUDE_CONFIG_DIR, ~/.codex, $CODEX_HOME): name a file or a folder");
+    }
+  }
+  return discover_logs(paths);
+}
+
+Result<int> run(Context& context, const Arguments& arguments) {
+  const bool dry = arguments.flag("--dry-run");
+  const auto found = find_sources(context, arguments);
+  if (!found) return fail(found.error());
+  const auto folder = journal_folder(context, arguments);
+  if (!folder) return fail(folder.error());
+  auto journal =
+      context.open_journal(*folder, dry ? journal::OpenMode::read_only : journal::OpenMode::create);
+  const bool none = dry && !journal && journal.error().code == ErrorCode::not_found;
+  if (!journal && !none) return fail(journal.error());
+  Importer importer(context, none ? nullptr : journal->get(), dry, arguments.flag("--json"));
+  return importer.run(*found);
+}
+
+}  // namespace
+
+Command import_command() {
+  return {"import",
+          "Import the logs of Claude Code and Codex into the journal, what is new of them",
+          {{"PATH", "log files and folders; default: where these programs keep them", false, true}},
+          {{"--dry-run", ValueKind::flag, "", "say what would be imported; write nothing"}},
+          run};
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,129 @@
+// ATIF: one document a trajectory, with the figures of each agent step.
+#include "tools/log_claude_lines.h"
+#include "tools/log_identity.h"
+#include "tools/log_messages.h"
+#include "tools/log_readers.h"
+
+namespace daybook::tools {
+namespace {
+
+class AtifDocument {
+ public:
+  AtifDocument(LogReading& reading, JsonSpan document) : reading_(reading), document_(document) {
+    std::string id = document["session_id"].text();
+    if (id.empty()) id = document["trajectory_id"].text();
+    if (id.empty()) id = reading.source().file;
+    session_ = std::make_unique<MessageSession>(reading, id);
+    const JsonSpan agent = document["agent"];
+    auto& header = session_->log().header();
+    header.agent = agent["name"].text();
+    header.program_version = agent["version"].text();
+    model_ = agent["model_name"].text();
+  }
+
+  void read() {
+    document_["steps"].items([&](JsonSpan step) { take(step); });
+    session_->finish();
+  }
+
+ private:
+  void take(JsonSpan step) {
+    const std::int64_t at = log_time(step["timestamp"].text()).value_or(0);
+    const auto offset = static_cast<std::uint64_t>(step.raw().data() - document_.raw().data());
+    Origin origin(reading_, {step, offset}, at);
+    ++reading_.report().lines;
+    auto& header = session_->log().header();
+    if (header.started_at == 0) header.started_at = at;
+    const JsonSpan source = step["source"];
+    const std::string stable = session_->log().id() + "/" + std::string(step["step_id"].raw());
+    const std::string text = claude_text(step["message"]);
+    if (source.is("agent")) {
+      agent(step, text, at, stable, origin);
+    } else if (source.is("user")) {
+      session_->prompt(text, step["message"].raw(), stable, origin);
+    } else if (source.is("system")) {
+      session_->system(step["message"].raw());
+      session_->log().keep("system", schema::ImportReason::metadata, "", origin);
+    } else {
+      session_->log().keep(source.text(), schema::ImportReason::unmapped,
+                           "a source that is not known", origin);
+    }
+  }
+
+  void agent(JsonSpan step, const std::string& text, std::int64_t at, const std::string& stable,
+             Origin& origin) {
+    LogAnswer answer;
+    answer.stable_id = stable;
+    answer.at = at;
+    answer.text = text;
+    answer.reasoning = step["reasoning_content"].text();
+    answer.model = step["model_name"].text();
+    if (answer.model.empty()) answer.model = model_;
+    if (const std::size_t slash = answer.model.find('/'); slash != std::string::npos) {
+      answer.provider = answer.model.substr(0, slash);
+      answer.model.erase(0, slash + 1);
+    }
+    const JsonSpan metrics = step["metrics"];
+    if (metrics.is_object()) {
+      answer.usage_raw = metrics.raw();
+      answer.usage.input_total = metrics["prompt_tokens"].count();
+      answer.usage.cache_read = metrics["cached_tokens"].count();
+      answer.usage.output = metrics["completion_tokens"].count();
+      // The format says nothing of cache writes: they are inside what was not read.
+      if (answer.usage.input_total) {
+        const std::uint64_t read = answer.usage.cache_read.value_or(0);
+        const std::uint64_t total = *answer.usage.input_total;
+        answer.usage.input_uncached = total > read ? total - read : 0;
+      }
+    }
+    step["tool_calls"].items([&](JsonSpan call) {
+      const JsonSpan arguments = call["arguments"];
+      answer.calls.push_back({call["tool_call_id"].text(), call["function_name"].text(),
+                              std::string(arguments.raw())});
+    });
+    session_->answer(answer, step.raw(), origin);
+    step["observation"]["results"].items([&](JsonSpan result) {
+      session_->result(result["source_call_id"].text(), claude_text(result["content"]),
+                       result.raw(), origin);
+    });
+  }
+
+  LogReading& reading_;
+  JsonSpan document_;
+  std::unique_ptr<MessageSession> session_;
+  std::string model_;
+};
+
+}  // namespace
+
+Result<void> read_atif(LogReading& reading, ByteSource& source) {
+  // A document is one value: it is held whole, up to the longest line that any log may have.
+  std::string text;
+  while (text.size() <= kMostLineBytes) {
+    constexpr std::size_t kStep = std::size_t{256} << 10;
+    const std::size_t have = text.size();
+    text.resize(have + kStep);
+    const auto got = source.read(text.data() + have, kStep);
+    if (!got) return fail(got.error());
+    text.resize(have + *got);
+    if (*got == 0) break;
+  }
+  reading.report().bytes = text.size();
+  LogLine all;
+  all.text = text;
+  all.bytes = text;
+  all.complete = true;
+  const auto document = JsonSpan::whole(text);
+  if (!document || !document->is_object()) {
+    reading.damaged(0, "is not a JSON document");
+    return {};
+  }
+  reading.begin_line(all);
+  reading.report().lines = 0;
+  AtifDocument(reading, *document).read();
+  reading.report().committed = text.size();
+  if (reading.error()) return fail(*reading.error());
+  return {};
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,83 @@
+// A sink that writes logs into the journal, one session a log session, each event once.
+//
+// Importing again appends only what is new: events are told apart by their id and the hash of the
+// line they came from, whatever file holds the line. A file that was imported to its end is known
+// by the digest of its bytes, and is not looked through again.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "journal/session_writer.h"
+#include "tools/log_source.h"
+
+namespace daybook::tools {
+
+/// Digest of a file's uncompressed bytes, and how many they are.
+struct FileIdentity {
+  Digest digest;
+  std::uint64_t size = 0;
+};
+Result<FileIdentity> identity_of(const LogSource& source,
+                                 const std::function<void(std::uint64_t)>& progress);
+
+struct ImportOptions {
+  std::string owner;  // as the events name this process
+  bool dry = false;   // count, and write nothing
+};
+
+class JournalSink : public LogSink {
+ public:
+  /// `journal` may be null when dry: then everything is new.
+  JournalSink(journal::Journal* journal, ImportOptions options, const LogSource& source,
+              const FileIdentity& identity);
+
+  /// Whether a file of these bytes was imported to its end before.
+  Result<bool> is_known();
+
+  void call(replay::Call) override {}
+  Result<void> event(const std::string& session, EventDraft draft) override;
+  std::unique_ptr<schema::ContentT> content(std::string_view bytes) override;
+  BlobRef blob(std::string_view bytes) override;
+
+  /// Writes what is left, with the mark that the file is imported to its end. Without it a later
+  /// import looks through the file again.
+  Result<void> finish();
+
+  std::uint64_t appended() const { return appended_; }
+  std::uint64_t known() const { return known_; }
+  std::size_t sessions() const { return sessions_.size(); }
+  std::size_t new_sessions() const { return new_sessions_; }
+
+ private:
+  struct Session {
+    std::unique_ptr<journal::SessionWriter> writer;
+    bool acquired = false;
+    std::unordered_map<std::uint64_t, std::uint64_t> known;      // what is there: its version
+    std::unordered_map<std::uint64_t, std::uint64_t> positions;  // reader's to journal's versions
+    std::uint64_t position = 0;
+  };
+
+  Result<Session*> session(const std::string& log_session);
+  Result<void> load_known(Session& session, const SessionId& id);
+  Result<void> flush(bool last);
+  void start_batch();
+
+  journal::Journal* journal_;
+  ImportOptions options_;
+  LogKind kind_;
+  std::string request_id_;
+  Digest request_content_;
+  std::map<std::string, Session> sessions_;
+  Session* current_ = nullptr;  // whose events the batch holds
+  journal::Batch batch_;
+  std::size_t batch_events_ = 0;
+  std::size_t batch_bytes_ = 0;
+  std::uint64_t appended_ = 0;
+  std::uint64_t known_ = 0;
+  std::size_t new_sessions_ = 0;
+};
+
+}  // namespace daybook::tools

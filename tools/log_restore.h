@@ -1,0 +1,24 @@
+// Daybook's own export: read for its calls, or put back into a journal byte for byte.
+#pragma once
+
+#include "journal/journal.h"
+#include "tools/log_file.h"
+#include "tools/log_source.h"
+
+namespace daybook::tools {
+
+/// Depth::usage of an export: its events folded into calls.
+Result<LogReport> read_export_calls(const LogSource& source, ByteSource& bytes, LogSink& sink);
+
+struct Restored {
+  std::string session;
+  std::uint64_t appended = 0;
+  std::uint64_t known = 0;
+};
+
+/// Appends the events that the journal lacks, unchanged: hashes, ids and times stay. `journal` may
+/// be null: nothing is written. Errors: `conflict` when the journal holds another session of that
+/// name, `corrupt` when the export is damaged; what was appended before stays.
+Result<Restored> restore_export(const LogSource& source, journal::Journal* journal, bool dry);
+
+}  // namespace daybook::tools
