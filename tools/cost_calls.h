@@ -13,6 +13,8 @@
 namespace daybook::tools {
 
 using CallVisitor = std::function<void(replay::Call)>;
+/// Visits calls, wherever they come from.
+using CallSource = std::function<Result<void>(const CallVisitor&)>;
 
 /// An event that could not be read.
 struct CallHole {

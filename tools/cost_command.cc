@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <ostream>
 
 #include "engine/nearest.h"
@@ -11,6 +13,8 @@
 #include "tools/cost_calls.h"
 #include "tools/cost_explain.h"
 #include "tools/cost_print.h"
+#include "tools/format.h"
+#include "tools/log_calls.h"
 #include "tools/read_journal.h"
 
 namespace daybook::tools {
@@ -105,53 +109,111 @@ Result<void> check_formats(const Arguments& arguments) {
   return {};
 }
 
-void say_holes(Context& context, const std::vector<CallHole>& holes) {
+/// Says what is missing in the figures, the first of it one by one.
+void say_losses(Context& context, const std::vector<std::string>& losses) {
   constexpr std::size_t kMostShown = 5;
-  for (std::size_t i = 0; i < std::min(holes.size(), kMostShown); ++i) {
-    context.err << fmt::format(
-        "daybook: session {}, version {}: {}; its call, if it was one, is "
-        "missing\n",
-        holes[i].session, holes[i].version, holes[i].damage);
+  for (std::size_t i = 0; i < std::min(losses.size(), kMostShown); ++i) {
+    context.err << "daybook: " << printable(losses[i]) << '\n';
   }
-  if (holes.size() > kMostShown) {
-    context.err << fmt::format("daybook: {} more damaged events\n", holes.size() - kMostShown);
+  if (losses.size() > kMostShown) {
+    context.err << fmt::format("daybook: and {} more\n", losses.size() - kMostShown);
   }
 }
 
-Result<std::optional<SessionId>> session_of(journal::Journal& journal, const Arguments& arguments) {
-  const auto given = arguments.text("--session");
-  if (!given) return std::nullopt;
-  auto info = find_session(journal, *given);
-  if (!info) return fail(std::move(info.error()));
-  return info->session;
+/// What `daybook cost` works on.
+struct Calls {
+  CallSource visit;
+  std::optional<WantedCall> wanted;  // by --explain
+  std::vector<std::string> losses;   // what could not be read, once visited
+  int exit_code_of_losses = kExitDamaged;
+};
+
+/// The journal's calls, or those of the one session that the options name.
+Result<void> use_journal(Context& context, const Arguments& arguments, Calls& calls) {
+  auto opened = open_for_reading(context, arguments);
+  if (!opened) return fail(opened.error());
+  const std::shared_ptr<journal::Journal> journal = std::move(*opened);
+  std::optional<SessionId> session;
+  const bool explains_session = calls.wanted && calls.wanted->event_id.empty();
+  const auto given =
+      explains_session ? std::optional(calls.wanted->session) : arguments.text("--session");
+  if (given) {
+    auto info = find_session(*journal, *given);
+    if (!info) return fail(std::move(info.error()));
+    session = info->session;
+    if (explains_session) calls.wanted->session = info->session.str();
+  }
+  calls.visit = [journal, session, &calls](const CallVisitor& visit) -> Result<void> {
+    const auto holes = visit_journal_calls(*journal, session, visit);
+    if (!holes) return fail(holes.error());
+    for (const CallHole& hole : *holes) {
+      calls.losses.push_back(
+          fmt::format("session {}, version {}: {}; its call, if it was one, is missing",
+                      hole.session, hole.version, hole.damage));
+    }
+    return {};
+  };
+  return {};
+}
+
+/// The calls of log files, which are read without being stored.
+Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls) {
+  std::vector<std::string> paths;
+  for (const std::string& path : arguments.list("PATH")) {
+    paths.push_back(path.starts_with('/') ? path : context.current_folder + '/' + path);
+  }
+  auto found = discover_logs(paths);
+  if (!found) return fail(std::move(found.error()));
+  if (found->sources.empty() && found->unread.empty()) {
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no log of a known kind in {}: docs/import.md lists the kinds",
+                            fmt::join(arguments.list("PATH"), ", ")));
+  }
+  calls.exit_code_of_losses = kExitLosses;
+  calls.visit = [found = std::move(*found), session = arguments.text("--session"),
+                 &calls](const CallVisitor& visit) -> Result<void> {
+    auto report = visit_log_calls(found.sources, {}, [&](replay::Call call) {
+      if (!session || call.session->id == *session) visit(std::move(call));
+    });
+    if (!report) return fail(std::move(report.error()));
+    std::vector<SkippedFile> unread = found.unread;
+    unread.insert(unread.end(), report->unread.begin(), report->unread.end());
+    for (const SkippedFile& file : unread) {
+      calls.losses.push_back(fmt::format("{}: {}; its calls are missing", file.path, file.why));
+    }
+    if (report->damaged > 0) {
+      calls.losses.push_back(
+          fmt::format("{} damaged lines were left out; `daybook import "
+                      "--dry-run` names them",
+                      report->damaged));
+    }
+    return {};
+  };
+  return {};
 }
 
 Result<int> run(Context& context, const Arguments& arguments) {
   DAYBOOK_TRY(check_formats(arguments));
-  if (!arguments.list("PATH").empty()) {
-    return fail(ErrorCode::unsupported,
-                "reading costs from log files is not built yet: leave PATH out to see the "
-                "sessions of the journal");
-  }
   const auto calendar = calendar_of(context, arguments);
   if (!calendar) return fail(calendar.error());
   const auto query = query_of(arguments, *calendar);
   if (!query) return fail(query.error());
   const auto book = open_prices(context, arguments);
   if (!book) return fail(book.error());
-  const auto journal = open_for_reading(context, arguments);
-  if (!journal) return fail(journal.error());
-  if (const auto call = arguments.text("--explain")) {
-    return explain_cost(context, **journal, *book, *call, query->prices_at,
+  Calls calls;
+  if (const auto text = arguments.text("--explain")) {
+    auto wanted = parse_wanted_call(*text);
+    if (!wanted) return fail(std::move(wanted.error()));
+    calls.wanted = std::move(*wanted);
+  }
+  DAYBOOK_TRY(arguments.list("PATH").empty() ? use_journal(context, arguments, calls)
+                                             : use_logs(context, arguments, calls));
+  if (calls.wanted) {
+    return explain_cost(context, calls.visit, *calls.wanted, *book, query->prices_at,
                         arguments.flag("--json"));
   }
-  const auto session = session_of(**journal, arguments);
-  if (!session) return fail(session.error());
-
   replay::CallTable table;
-  const auto holes =
-      visit_journal_calls(**journal, *session, [&](const replay::Call& call) { table.add(call); });
-  if (!holes) return fail(holes.error());
+  DAYBOOK_TRY(calls.visit([&](const replay::Call& call) { table.add(call); }));
   const auto report = replay::cost_report(table, *book, *calendar, *query);
   const CostPrinting printing = {
       query->by,      calendar->zone(), arguments.text("--prices-at").value_or(""),
@@ -163,8 +225,8 @@ Result<int> run(Context& context, const Arguments& arguments) {
   } else {
     print_cost_table(context.out, report, printing);
   }
-  say_holes(context, *holes);
-  return holes->empty() ? kExitOk : kExitDamaged;
+  say_losses(context, calls.losses);
+  return calls.losses.empty() ? kExitOk : calls.exit_code_of_losses;
 }
 
 }  // namespace

@@ -31,37 +31,8 @@ using replay::Unpriced;
 
 constexpr std::uint64_t kMillion = 1'000'000;
 
-/// What --explain asks for.
-struct Wanted {
-  std::optional<SessionId> session;
-  std::uint64_t version = 0;
-  std::string event_id;
-
-  bool matches(const Call& call) const {
-    if (!event_id.empty()) return call.id.str() == event_id;
-    return call.version == version || call.request_version == version;
-  }
-};
-
-Result<Wanted> parse_wanted(journal::Journal& journal, std::string_view text) {
-  Wanted wanted;
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) {
-    wanted.event_id = text;
-    return wanted;
-  }
-  const std::string_view number = text.substr(colon + 1);
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), wanted.version);
-  if (error != std::errc{} || end != number.data() + number.size() || colon == 0) {
-    return fail(
-        ErrorCode::invalid_argument,
-        fmt::format("'{}' is not a call: write SESSION:VERSION, or the id of its event", text));
-  }
-  auto info = find_session(journal, text.substr(0, colon));
-  if (!info) return fail(std::move(info.error()));
-  wanted.session = info->session;
-  return wanted;
+std::string session_name(const Call& call) {
+  return call.session->stored.empty() ? call.session->id : call.session->stored;
 }
 
 std::string dollars(Rate rate) {
@@ -146,7 +117,7 @@ std::string amount(const std::optional<replay::MoneyRange>& cost) {
 }
 
 void print_heading(std::ostream& out, const Call& call, const CallCost& cost) {
-  out << fmt::format("call      {}:{}{}\n", printable(call.session->stored), call.version,
+  out << fmt::format("call      {}:{}{}\n", printable(session_name(call)), call.version,
                      call.pass == 0 ? "" : fmt::format(" (compaction pass {})", call.pass));
   out << fmt::format("event     {}\n", call.id.str());
   out << fmt::format("time      {}\n",
@@ -198,7 +169,7 @@ void print(Context& context, const Call& call, const CallCost& cost) {
 void print_json(Context& context, const Call& call, const CallCost& cost) {
   JsonWriter out;
   out.begin_object();
-  out.member("session", call.session->stored).member("version", call.version);
+  out.member("session", session_name(call)).member("version", call.version);
   out.member("pass", call.pass).member("event", call.id.str());
   out.key("started_at");
   call.started_at == 0 ? out.null() : out.value(rfc3339(call.started_at));
@@ -238,26 +209,52 @@ void print_json(Context& context, const Call& call, const CallCost& cost) {
 
 }  // namespace
 
-Result<int> explain_cost(Context& context, journal::Journal& journal, const replay::PriceBook& book,
-                         std::string_view call, std::optional<std::int64_t> prices_at, bool json) {
-  const auto wanted = parse_wanted(journal, call);
-  if (!wanted) return fail(wanted.error());
+bool WantedCall::matches(const Call& call) const {
+  if (!event_id.empty()) return call.id.str() == event_id;
+  return session_name(call) == session &&
+         (call.version == version || call.request_version == version);
+}
+
+Result<WantedCall> parse_wanted_call(std::string_view text) {
+  WantedCall wanted;
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) {
+    wanted.event_id = text;
+    return wanted;
+  }
+  const std::string_view number = text.substr(colon + 1);
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), wanted.version);
+  if (error != std::errc{} || end != number.data() + number.size() || colon == 0) {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is not a call: write SESSION:VERSION, or the id of its event", text));
+  }
+  wanted.session = text.substr(0, colon);
+  return wanted;
+}
+
+Result<int> explain_cost(Context& context, const CallSource& calls, const WantedCall& wanted,
+                         const replay::PriceBook& book, std::optional<std::int64_t> prices_at,
+                         bool json) {
   bool found = false;
-  const auto holes = visit_journal_calls(journal, wanted->session, [&](const Call& one) {
-    if (!wanted->matches(one)) return;
+  DAYBOOK_TRY(calls([&](const Call& one) {
+    if (!wanted.matches(one)) return;
     if (found && !json) context.out << '\n';
     found = true;
     const auto rows = book.rows_for(one.provider, one.model());
     const CallCost cost =
         replay::price_call(rows, one.usage, {prices_at.value_or(one.started_at), one.started_at});
     json ? print_json(context, one, cost) : print(context, one, cost);
-  });
-  if (!holes) return fail(holes.error());
+  }));
   if (found) return kExitOk;
+  const std::string name = wanted.event_id.empty()
+                               ? fmt::format("{}:{}", wanted.session, wanted.version)
+                               : wanted.event_id;
   return fail(ErrorCode::not_found,
               fmt::format("there is no model call {}: `daybook log SESSION` lists the events, and "
                           "a call is a ModelRequested or what answered it",
-                          call));
+                          name));
 }
 
 }  // namespace daybook::tools

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schema/json.h"
+#include "tests/support/build_paths.h"
 #include "tests/support/cli.h"
 #include "tests/support/journal_events.h"
 #include "tests/support/temp_dir.h"
@@ -331,7 +332,7 @@ TEST_CASE("cost: mistakes say what to do") {
              Contains("there is no model call site:2"));
   CHECK_THAT(error_of(cli, {"cost", "--explain", "site:4", "--by", "day"}),
              Contains("--by does not go with it"));
-  CHECK_THAT(error_of(cli, {"cost", "one.jsonl", "two.jsonl"}), Contains("is not built yet"));
+  CHECK_THAT(error_of(cli, {"cost", "one.jsonl", "two.jsonl"}, 3), Contains("one.jsonl"));
   cli.environment["TZ"] = "EST5EDT,M3.2.0,M11.1.0";
   CHECK_THAT(error_of(cli, {"cost"}), Contains("pass --timezone"));
 }
@@ -346,4 +347,32 @@ TEST_CASE("cost: damage leaves its call out, is said, and shows in the exit code
 }
 
 }  // namespace
+// By hand, from the file and the list price of claude-sonnet-5 (dollars per million tokens: input
+// 2, 5-minute write 2.50, read 0.20, output 10):
+//   m1: 3 x 2 + 200 x 2.50 + 1,000 x 0.20 + 260 x 10 = 3,306 millionths of a dollar
+//   m2: 5 x 2 +  60 x 2.50 + 1,200 x 0.20 +  40 x 10 =   800
+TEST_CASE("a log file is priced without being stored", "[cost]") {
+  Cli cli;
+  const std::string log = source_path("/tests/data/logs/claude/four-blocks.jsonl");
+  const auto total = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"cost", "--json"});
+    const auto run = cli.run(arguments);
+    CAPTURE(run.err);
+    CHECK(run.code == 0);
+    const std::string last = run.out.substr(run.out.rfind('\n', run.out.size() - 2) + 1);
+    return *parse_json(last);
+  };
+  const auto once = total({log});
+  CHECK(once.at("calls") == 2);
+  CHECK(once.at("cost_usd").at("low") == "0.004106");
+  CHECK(once.at("cost_usd").at("high") == "0.004106");
+  CHECK(total({log, log}).at("cost_usd") == once.at("cost_usd"));
+  CHECK(total({"--session", "four-blocks", log}).at("calls") == 2);
+  CHECK(total({"--session", "another", log}).at("calls") == 0);
+  const auto explained = cli.run({"cost", "--json", "--explain", "four-blocks:1", log});
+  CHECK(parse_json(explained.out)->at("cost_low_usd") == "0.003306");
+  CHECK_THAT(error_of(cli, {"cost", source_path("/docs")}, 3), Contains("no log of a known kind"));
+  CHECK_THAT(error_of(cli, {"cost", "/nowhere/at/all"}, 3), Contains("/nowhere/at/all"));
+}
+
 }  // namespace daybook::tests
