@@ -42,6 +42,7 @@ struct Audit {
   std::vector<AuditRow> rows;
   std::vector<std::string> anomalies;  // "version 9: call c1 ran without a decision"
   bool has_unknown = false;            // something may have run and nobody knows
+  std::string imported_from;           // kind of log: nothing here was run by Daybook
 };
 
 /// Reads strictly: damage is an error naming session and version.

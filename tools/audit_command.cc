@@ -73,6 +73,11 @@ void print_tables(Context& context, const Audit& audit) {
     context.out << '\n';
     files.print(context.out, context.columns, context.colour());
   }
+  if (!audit.imported_from.empty()) {
+    context.out << fmt::format(
+        "imported from {}: what ran is that log's word; it has no decisions and no receipts\n",
+        audit.imported_from);
+  }
   for (const std::string& anomaly : audit.anomalies) {
     context.out << "anomaly: " << one_line(anomaly) << '\n';
   }

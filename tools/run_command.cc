@@ -180,6 +180,7 @@ Result<void> check_continues(const Context& context, const SessionRun& run,
                              const Arguments& arguments) {
   const auto& state = run.turn.state;
   if (state.version == 0) return {};
+  DAYBOOK_TRY(check_not_imported(state));
   DAYBOOK_TRY(existing_folder(context, state.workspace, "the session's workspace"));
   if (run.turn.prompt && state.turn->open) {
     return fail(ErrorCode::conflict,

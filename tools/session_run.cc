@@ -241,4 +241,12 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   return exit_code_of((*report)->kind);
 }
 
+Result<void> check_not_imported(const engine::SessionState& state) {
+  if (!state.imported) return {};
+  return fail(ErrorCode::conflict,
+              fmt::format("session {} was imported from another program's log and can only be "
+                          "read; start a new one with: daybook run PROMPT",
+                          state.session));
+}
+
 }  // namespace daybook::tools

@@ -7,6 +7,9 @@
 
 namespace daybook::tools {
 
+/// Another program's session cannot be continued: `conflict`.
+Result<void> check_not_imported(const engine::SessionState& state);
+
 struct SessionRun {
   std::string journal_folder;
   engine::Config config;

@@ -15,8 +15,7 @@ class SummaryFold {
       return;
     }
     const schema::Event& event = *entry.event;
-    if (summary_.started_at_ns == 0) summary_.started_at_ns = event.recorded_at();
-    summary_.last_at_ns = event.recorded_at();
+    take_time(event);
     add_life(event);
     add_calls(event);
   }
@@ -27,7 +26,28 @@ class SummaryFold {
   }
 
  private:
+  void take_time(const schema::Event& event) {
+    // An imported event happened when the log says, not when it was imported.
+    std::int64_t at = event.recorded_at();
+    if (imported_) at = event.provenance() == nullptr ? 0 : event.provenance()->at();
+    if (at == 0) return;
+    if (summary_.started_at_ns == 0) summary_.started_at_ns = at;
+    summary_.last_at_ns = at;
+  }
+
   void add_life(const schema::Event& event) {
+    if (const auto* imported = event.payload_as_SessionImported()) {
+      imported_ = true;
+      summary_.title = text_of(imported->title());
+      summary_.agent = text_of(imported->agent());
+      summary_.workspace = text_of(imported->workspace());
+      summary_.started_at_ns = summary_.last_at_ns = imported->started_at();
+      return;
+    }
+    if (const auto* requested = event.payload_as_ModelRequested(); requested && imported_) {
+      summary_.model =
+          fmt::format("{}:{}", text_of(requested->provider()), text_of(requested->model()));
+    }
     if (const auto* started = event.payload_as_SessionStarted()) {
       summary_.title = text_of(started->title());
       summary_.agent = text_of(started->agent());
@@ -62,8 +82,9 @@ class SummaryFold {
 
   SessionStatus status(const OwnerAlive& owner_alive) const {
     if (!summary_.damage.empty()) return SessionStatus::damaged;
-    if (!summary_.unknown.empty()) return SessionStatus::needs_reconcile;
+    if (!summary_.unknown.empty() && !imported_) return SessionStatus::needs_reconcile;
     if (!summary_.waiting.empty()) return SessionStatus::waiting_approval;
+    if (imported_) return SessionStatus::imported;
     if (summary_.turns == 0) return SessionStatus::fresh;
     if (open_) {
       const bool alive = !summary_.owner.empty() && owner_alive(summary_.owner);
@@ -84,6 +105,7 @@ class SummaryFold {
 
   SessionSummary summary_;
   bool open_ = false;
+  bool imported_ = false;
   schema::TurnOutcome outcome_ = schema::TurnOutcome::completed;
 };
 
@@ -107,6 +129,8 @@ std::string_view name_of(SessionStatus status) {
       return "iteration-limit";
     case SessionStatus::completed:
       return "completed";
+    case SessionStatus::imported:
+      return "imported";
     case SessionStatus::damaged:
       return "damaged";
   }

@@ -19,7 +19,8 @@ enum class SessionStatus {
   failed,
   iteration_limit,
   completed,
-  damaged,  // its events cannot be read whole
+  imported,  // another program's log
+  damaged,   // its events cannot be read whole
 };
 
 /// As tables and JSON show it: "waiting-approval".

@@ -58,6 +58,11 @@ class Items {
       case Payload::TurnEnded:
         turn_ended(*event_.payload_as_TurnEnded());
         break;
+      case Payload::SessionImported:
+      case Payload::ImportedLine:
+      case Payload::CompactionCommitted:
+        imported();
+        break;
       case Payload::ModelRequested:
         break;  // its answer or failure says more
       case Payload::RateLimitObserved:
@@ -76,8 +81,10 @@ class Items {
 
  private:
   void add(std::string kind, std::string title, std::string body = "") {
-    items_.push_back({event_.version(), event_.recorded_at(), event_.turn(), std::move(kind),
-                      std::move(title), std::move(body)});
+    const auto* provenance = event_.provenance();
+    const std::int64_t at = provenance == nullptr ? event_.recorded_at() : provenance->at();
+    items_.push_back(
+        {event_.version(), at, event_.turn(), std::move(kind), std::move(title), std::move(body)});
   }
 
   std::string bytes(const schema::Content* content) {
@@ -91,8 +98,11 @@ class Items {
     const std::string prompt = bytes(turn.prompt());
     const std::string continues =
         turn.continues() == 0 ? "" : fmt::format(", continues turn {}", turn.continues());
-    add("turn", fmt::format("turn {} started with {}:{}{}", turn.turn(), text_of(turn.provider()),
-                            text_of(turn.model()), continues));
+    const std::string model =
+        text_of(turn.model()).empty()
+            ? ""
+            : fmt::format(" with {}:{}", text_of(turn.provider()), text_of(turn.model()));
+    add("turn", fmt::format("turn {} started{}{}", turn.turn(), model, continues));
     if (turn.prompt() != nullptr) add("prompt", "user", prompt);
   }
 
@@ -135,6 +145,29 @@ class Items {
         fmt::format("model call failed: {}{}", spelled(schema::EnumNameFailureKind(failed.kind())),
                     status),
         std::string(text_of(failed.message())));
+  }
+
+  void imported() {
+    if (const auto* it = event_.payload_as_SessionImported()) {
+      add("life",
+          fmt::format(
+              "imported from {}, session {}{}", text_of(it->kind()), text_of(it->log_session()),
+              text_of(it->parent()).empty()
+                  ? ""
+                  : fmt::format(", {} of {}", spelled(schema::EnumNameRelation(it->relation())),
+                                text_of(it->parent()))));
+    } else if (const auto* line = event_.payload_as_ImportedLine()) {
+      const bool lost = line->reason() == schema::ImportReason::unmapped ||
+                        line->reason() == schema::ImportReason::damaged;
+      if (!lost) return;
+      add("notice", fmt::format("a line of the log is {}: {}",
+                                spelled(schema::EnumNameImportReason(line->reason())),
+                                text_of(line->type())));
+    } else if (const auto* compaction = event_.payload_as_CompactionCommitted()) {
+      add("compaction",
+          fmt::format("the history before was compacted ({})", text_of(compaction->trigger())),
+          bytes(compaction->summary()));
+    }
   }
 
   void one_liner() {

@@ -276,4 +276,24 @@ TEST_CASE("import: sessions are named by kind and log, and the journal stays sou
 }
 
 }  // namespace
+TEST_CASE("an imported session is listed, shown and audited as one, and only read") {
+  Cli cli;
+  import(cli, {log_fixture("claude/four-blocks.jsonl")});
+  const auto row = json_lines(cli.run({"sessions", "--json"}).out).at(0);
+  CHECK(row.at("status") == "imported");
+  CHECK(row.at("workspace") == "/home/dev/shop");
+  CHECK(row.at("model") == "anthropic:claude-sonnet-5");
+  CHECK(row.at("last_at") == "2026-10-01T10:00:08.000000000Z");
+  const std::string session = row.at("session");
+  const CliRun shown = cli.run({"show", session});
+  CHECK_THAT(shown.out, Contains("imported from claude-code, session four-blocks"));
+  CHECK_THAT(shown.out, Contains("Find the bug."));
+  CHECK_THAT(shown.out, !Contains("does not know"));
+  const CliRun audited = cli.run({"audit", session});
+  CHECK(audited.code == 0);
+  CHECK_THAT(audited.out, Contains("imported from claude-code"));
+  CHECK(cli.run({"resume", session}).code == 4);
+  CHECK_THAT(cli.run({"resume", session}).err, Contains("can only be read"));
+}
+
 }  // namespace daybook::tests
