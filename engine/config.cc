@@ -7,10 +7,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "engine/config_file.h"
 #include "engine/embedded.h"
 #include "engine/nearest.h"
+#include "schema/json.h"
 
 namespace daybook::engine {
 namespace {
@@ -197,6 +199,23 @@ std::vector<std::string> names_of(const Map& map) {
   return names;
 }
 
+/// Members that requests have because of the model's settings, and that 'extra' sets as well.
+Result<void> check_extra(const ResolvedModel& resolved, std::string_view name) {
+  const auto extra = parse_json("{" + resolved.provider.extra + "}");
+  DAYBOOK_CHECK(extra.has_value());
+  const ModelSettings& settings = resolved.settings;
+  const bool effort = settings.thinking == Thinking::effort && !settings.reasoning_effort.empty();
+  const bool anthropic = resolved.provider.kind == "anthropic";
+  std::string member;
+  if (effort) member = anthropic ? "output_config" : "reasoning_effort";
+  if (anthropic && settings.thinking == Thinking::budget) member = "thinking";
+  if (member.empty() || !extra->contains(member)) return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("'extra' in [providers.{}] may not set '{}', which the 'thinking' of {} "
+                          "sets: keep one of them",
+                          resolved.provider.name, member, name));
+}
+
 }  // namespace
 
 Result<Config> load_config(const ConfigSources& sources) {
@@ -268,6 +287,7 @@ Result<ResolvedModel> resolve_model(const Config& config, std::string_view name,
   }
   ResolvedModel resolved{found->second, std::string(name.substr(colon + 1)), "",
                          settings_of(config, name)};
+  DAYBOOK_TRY(check_extra(resolved, name));
   const std::string& key_env = resolved.provider.key_env;
   if (!key_env.empty()) {
     resolved.key = std::string(variable(environment, key_env));

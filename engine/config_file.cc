@@ -4,6 +4,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 
@@ -49,6 +50,14 @@ bool append_json(std::string& out, const toml::node& node) {
   return true;
 }
 
+/// A header's name is a token (RFC 9110, 5.6.2).
+bool is_token(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
 void read_headers(TableReader& reader, ProviderConfig& provider) {
   const toml::table* headers = reader.table("headers");
   if (headers == nullptr) return;
@@ -57,14 +66,33 @@ void read_headers(TableReader& reader, ProviderConfig& provider) {
     const auto* text = value.as_string();
     if (text == nullptr) return reader.wrong(value, name.str(), "a string");
     const auto is_break = [](char c) { return c == '\r' || c == '\n' || c == '\0'; };
-    if (std::ranges::any_of(text->get(), is_break) || std::ranges::any_of(name.str(), is_break) ||
-        name.str().find(':') != std::string_view::npos) {
-      return reader.fail_at(value, fmt::format("header '{}' holds a line break or a colon in its "
-                                               "name: a header is one line",
+    if (!is_token(name.str())) {
+      return reader.fail_at(
+          value,
+          fmt::format("'{}' cannot be a header's name: use letters, digits and '-'", name.str()));
+    }
+    if (std::ranges::any_of(text->get(), is_break)) {
+      return reader.fail_at(value, fmt::format("header '{}' holds a line break: a header is one "
+                                               "line",
                                                name.str()));
     }
     provider.headers.emplace_back(name.str(), text->get());
   }
+}
+
+/// Members of every request of that wire format; a second one would make two of one name.
+std::vector<std::string_view> own_members(std::string_view kind) {
+  if (kind == "openai-chat") {
+    return {"model",
+            "messages",
+            "tools",
+            "stream",
+            "stream_options",
+            "max_tokens",
+            "max_completion_tokens"};
+  }
+  if (kind == "anthropic") return {"model", "messages", "system", "tools", "stream", "max_tokens"};
+  return {};
 }
 
 void read_extra(TableReader& reader, ProviderConfig& provider) {
@@ -75,6 +103,15 @@ void read_extra(TableReader& reader, ProviderConfig& provider) {
     return reader.fail_at(*extra, "'extra' holds a date, inf or nan, which JSON cannot say");
   }
   provider.extra = object.substr(1, object.size() - 2);
+  const std::vector<std::string_view> own = own_members(provider.kind);
+  for (const auto& [name, value] : *extra) {
+    if (std::ranges::find(own, name.str()) == own.end()) continue;
+    const bool is_limit = name.str().starts_with("max_");
+    return reader.fail_at(
+        value,
+        fmt::format("'extra' may not set '{}', which every request has already{}", name.str(),
+                    is_limit ? ": use max_output_tokens in [models.\"PROVIDER:MODEL\"]" : ""));
+  }
 }
 
 Result<void> read_provider(const toml::table& table, std::string_view file,
@@ -90,6 +127,12 @@ Result<void> read_provider(const toml::table& table, std::string_view file,
   reader.number("connect_timeout_ms", provider.connect_timeout_ms, 1, kMaxTimeoutMs);
   reader.number("idle_timeout_ms", provider.idle_timeout_ms, 1, kMaxTimeoutMs);
 
+  if (const auto* url = table.get("base_url");
+      url != nullptr && provider.base_url.find_first_of("?# ") != std::string::npos) {
+    reader.fail_at(*url,
+                   "'base_url' may hold no query, fragment or space: the wire format's path "
+                   "is added at its end");
+  }
   while (provider.base_url.ends_with('/')) provider.base_url.pop_back();
   const auto line = table.source().begin.line;
   if (provider.name.empty() || provider.name.find(':') != std::string::npos) {
@@ -188,6 +231,14 @@ Result<void> read_top(Config& config, const toml::table& root, std::string_view 
     }
   } else {
     reader.text("journal", config.journal);
+    if (const auto* journal = root.get("journal"); journal != nullptr && journal->is_string() &&
+                                                   !config.journal.starts_with('/') &&
+                                                   !config.journal.starts_with("~/")) {
+      reader.fail_at(*journal,
+                     fmt::format("'journal' cannot be '{}': give an absolute path, or one "
+                                 "that starts with ~/",
+                                 config.journal));
+    }
     reader.text("prices", config.prices);
     if (const auto mode = reader.choice("approval_mode", {"interactive", "bypass-approvals"})) {
       config.approval_mode = *parse_approval_mode(*mode);

@@ -166,6 +166,23 @@ Result<void> RequestBuilder::extend(Views& views, const std::vector<schema::Blob
   return {};
 }
 
+Result<void> RequestBuilder::load(const SessionState& state, const Codec& codec) {
+  const auto& last = *state.request;
+  if (last.version != 0 && last.provider_kind != codec.kind()) {
+    auto history = render_history(journal_, state, codec);
+    if (!history) return fail(std::move(history.error()));
+    return {};
+  }
+  for (const auto& ref : last.messages) {
+    if (auto bytes = segment(BlobRef::from(&ref)); !bytes) return fail(std::move(bytes.error()));
+  }
+  for (const auto& message : state.pending) {
+    auto bytes = render_pending(journal_, codec, *message);
+    if (!bytes) return fail(std::move(bytes.error()));
+  }
+  return {};
+}
+
 Result<PreparedRequest> RequestBuilder::build(const SessionState& state, const ModelChoice& choice,
                                               const Preamble& preamble) {
   PreparedRequest request;

@@ -53,6 +53,10 @@ class RequestBuilder {
   Result<PreparedRequest> build(const SessionState& state, const ModelChoice& choice,
                                 const Preamble& preamble);
 
+  /// Reads what the next request will need of the journal, so that damage is found before a turn
+  /// begins; `build` reads none of it again unless the wire format changes.
+  Result<void> load(const SessionState& state, const Codec& codec);
+
  private:
   BlobRef keep(PreparedRequest& request, std::string bytes);
   /// Messages that the base request does not have.

@@ -48,7 +48,8 @@ Driver::Impl::Impl(asio::io_context& io, World world, TurnRequest request)
       writer_(request_.session, {state_.version, state_.epoch, state_hash(state_)},
               stamper(world_.clock)),
       builder_(world_.journal),
-      runner_(world_.executor, request_.spill_folder) {
+      // Written once, before the stop that a tool sees.
+      runner_(world_.executor, request_.spill_folder, [this] { return signals_.reason; }) {
   for (const auto& tool : world_.executor.tools()) {
     const auto& wanted = request_.agent.tools;
     if (std::find(wanted.begin(), wanted.end(), tool.name) == wanted.end()) continue;
@@ -60,6 +61,7 @@ Driver::Impl::Impl(asio::io_context& io, World world, TurnRequest request)
 // ------------------------------------------------------------------------------ the loop
 
 asio::awaitable<Result<TurnReport>> Driver::Impl::run() {
+  if (auto readable = check_recorded(); !readable) co_return fail(std::move(readable.error()));
   if (auto taken = co_await acquire(); !taken) co_return fail(std::move(taken.error()));
   auto report = co_await loop();
   if (!report) co_return report;
@@ -71,6 +73,23 @@ asio::awaitable<Result<TurnReport>> Driver::Impl::run() {
     co_return fail(std::move(released.error()));
   }
   co_return report;
+}
+
+/// Bytes that the turn needs and the journal no longer has must stop it before it writes anything.
+Result<void> Driver::Impl::check_recorded() {
+  if (state_.version == 0) return {};
+  auto checked = builder_.load(state_, *request_.model.codec);
+  for (std::size_t i = 0; checked && i < state_.calls.size(); ++i) {
+    if (auto bytes = journal::content_bytes(world_.journal, state_.calls[i]->arguments.get());
+        !bytes) {
+      checked = fail(std::move(bytes.error()));
+    }
+  }
+  if (checked) return {};
+  // Named by an event and not there is damage.
+  const ErrorCode code = checked.error().code;
+  return fail(code == ErrorCode::not_found ? ErrorCode::corrupt : code,
+              fmt::format("session {} cannot go on: {}", state_.session, checked.error().message));
 }
 
 asio::awaitable<Result<TurnReport>> Driver::Impl::loop() {

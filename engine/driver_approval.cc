@@ -31,6 +31,12 @@ Driver::Impl::Report Driver::Impl::ask_approval(step::AskApproval step) {
       fmt::format("{} {}", request->tool, first_line(request->arguments, kSummaryBytes)),
       call_folder(state_, request->tool)};
   if (!step.asked) {
+    // Nobody is asked about what cannot run whatever they answer.
+    const auto plan = co_await plan_one(*request);
+    if (!*plan) {
+      step::RefuseCall refusal{step.call_id, "The call was not run: " + plan->error().message};
+      co_return co_await refuse_call(std::move(refusal));
+    }
     Batch batch;
     schema::ApprovalRequestedT event;
     event.call_id = step.call_id;

@@ -27,6 +27,7 @@ class Driver::Impl {
  private:
   using Report = asio::awaitable<Result<std::optional<TurnReport>>>;
 
+  Result<void> check_recorded();
   asio::awaitable<Result<void>> acquire();
   asio::awaitable<Result<TurnReport>> loop();
   asio::awaitable<Result<void>> append(journal::Batch batch);
@@ -50,6 +51,7 @@ class Driver::Impl {
     executor::ToolRequest request;
     executor::Plan plan;
   };
+  asio::awaitable<std::shared_ptr<Result<executor::Plan>>> plan_one(executor::ToolRequest request);
   asio::awaitable<Result<void>> plan_call(step::RunCalls::Item item, journal::Batch& intents,
                                           std::vector<Planned>& planned);
   asio::awaitable<Result<void>> run_planned(std::vector<Planned> planned);

@@ -78,6 +78,15 @@ asio::awaitable<ToolDone> Driver::Impl::run_one(executor::ToolRequest request,
   co_return std::move(*done);
 }
 
+asio::awaitable<std::shared_ptr<Result<executor::Plan>>> Driver::Impl::plan_one(
+    executor::ToolRequest request) {
+  co_return co_await await_callback<std::shared_ptr<Result<executor::Plan>>>(io_, [&](auto done) {
+    world_.run_blocking([this, request, done] {
+      done(std::make_shared<Result<executor::Plan>>(runner_.plan(request)));
+    });
+  });
+}
+
 /// Adds the call's intent to the batch; a call whose plan is refused is answered there and then.
 asio::awaitable<Result<void>> Driver::Impl::plan_call(step::RunCalls::Item item, Batch& intents,
                                                       std::vector<Planned>& planned) {
@@ -85,12 +94,15 @@ asio::awaitable<Result<void>> Driver::Impl::plan_call(step::RunCalls::Item item,
   auto request = tool_request(call);
   if (!request) co_return fail(std::move(request.error()));
   request->attempt = call.attempt + 1;
-  auto plan = co_await await_callback<std::shared_ptr<Result<executor::Plan>>>(io_, [&](auto done) {
-    world_.run_blocking([this, r = *request, done] {
-      done(std::make_shared<Result<executor::Plan>>(runner_.plan(r)));
-    });
-  });
+  const auto plan = co_await plan_one(*request);
   if (!item.decided_by.empty()) {
+    // A rule of a newer policy decides what a person was asked about under an older one.
+    if (call.phase == schema::CallPhase::asked) {
+      schema::ApprovalClearedT cleared;
+      cleared.call_id = call.call_id;
+      cleared.cause = item.decided_by;
+      intents.add(in_turn(std::move(cleared)));
+    }
     add_decided(intents, call, schema::Decision::allow, item.decided_by, "");
   }
   schema::ToolDispatchedT dispatched;
@@ -162,7 +174,7 @@ asio::awaitable<Result<void>> Driver::Impl::run_planned(std::vector<Planned> pla
     Batch batch;
     add_completed(batch, call_id, std::move(*done));
     recorded = co_await append(std::move(batch));
-    if (!recorded) stop_source_.request_stop();
+    if (!recorded) stop("the journal could not be written");
   }
   co_return recorded;
 }

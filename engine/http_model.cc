@@ -9,6 +9,7 @@
 #include "engine/http_client.h"
 #include "engine/http_headers.h"
 #include "engine/mask.h"
+#include "engine/provider_error.h"
 #include "engine/sse.h"
 
 namespace daybook::engine {
@@ -125,8 +126,13 @@ tl::expected<Reply, Failure> Response::judge(const HttpEnd& end, std::int64_t no
 }
 
 tl::expected<Reply, Failure> Response::judge_document() {
-  const auto broken = decoder_->on_event("", body_, sink_);
-  if (broken && broken->kind != FailureKind::bad_response) return tl::unexpected(*broken);
+  auto broken = decoder_->on_event("", body_, sink_);
+  if (broken && broken->kind != FailureKind::bad_response) {
+    if (broken->message.starts_with(kErrorInStream)) {
+      broken->message.replace(0, kErrorInStream.size(), "an error in its answer");
+    }
+    return tl::unexpected(*broken);
+  }
   if (!broken) {
     if (auto reply = decoder_->finish()) return reply;
   }
@@ -141,9 +147,8 @@ Failure Response::redirect() const {
   const std::string target = host_and_port(std::string(header_value(headers_, "location")));
   return failure_of(
       FailureKind::permanent,
-      fmt::format("{} answered {} and points to {}; redirects are not followed, set the base URL "
-                  "to the final address",
-                  where_, status_, target.empty() ? "another address" : target));
+      fmt::format("a redirect to {}, which is not followed; set the base URL to the final address",
+                  target.empty() ? "another address" : target));
 }
 
 Failure Response::judge_status(std::int64_t now_ns) const {

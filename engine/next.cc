@@ -95,9 +95,8 @@ Step next_for_calls(const SessionState& state, const ToolTable& tools, const Sig
     if (auto why = invalid(call, tools); !why.empty()) {
       return step::RefuseCall{call.call_id, std::move(why)};
     }
-    if (call.phase == CallPhase::asked) return step::AskApproval{call.call_id, true};
     if (rule_for(state, call, tools.find(call.tool)->second).empty()) {
-      return step::AskApproval{call.call_id, false};
+      return step::AskApproval{call.call_id, call.phase == CallPhase::asked};
     }
     return run_from(state, tools, i);
   }

@@ -99,6 +99,17 @@ std::string detail_text(const Json& detail) {
   return message.empty() ? dump_json(detail) : message;
 }
 
+std::string no_message(int http_status) {
+  return http_status == 0 ? "it has no message"
+                          : fmt::format("HTTP status {} without a message", http_status);
+}
+
+/// " (code 503)", " (overloaded_error)" or "".
+std::string code_of(const ProviderError& error) {
+  if (!error.code.empty()) return fmt::format(" (code {})", error.code);
+  return error.type.empty() ? "" : fmt::format(" ({})", error.type);
+}
+
 }  // namespace
 
 bool is_error_object(const Json& value) {
@@ -149,11 +160,13 @@ ProviderError read_error(std::string_view body) {
 
 Failure classify_error(int http_status, const ProviderError& error, std::string raw) {
   Failure failure;
-  failure.http_status = http_status >= 400 || error.status == 0 ? http_status : error.status;
-  failure.kind = kind_of(failure.http_status, error);
-  failure.message = is_blank(error.message)
-                        ? fmt::format("HTTP status {} without a message", failure.http_status)
-                        : error.message;
+  failure.http_status = http_status;
+  failure.kind =
+      kind_of(http_status >= 400 || error.status == 0 ? http_status : error.status, error);
+  failure.message = is_blank(error.message) ? no_message(http_status) : error.message;
+  if (http_status == 0) {
+    failure.message = fmt::format("{}{}: {}", kErrorInStream, code_of(error), failure.message);
+  }
   failure.raw = std::move(raw);
   if (failure.raw.size() > kMaxRawBytes) failure.raw.resize(utf8_floor(failure.raw, kMaxRawBytes));
   return failure;

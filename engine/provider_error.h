@@ -25,7 +25,11 @@ ProviderError read_error(const Json& value);
 /// Whether a JSON document is an error rather than a message or a part of one.
 bool is_error_object(const Json& value);
 
-/// `http_status` below 400: the error came inside a response that began well.
+/// How messages begin of errors that came inside a stream that began well.
+inline constexpr std::string_view kErrorInStream = "an error in its stream";
+
+/// `http_status` 0: the error came inside such a stream, whose status the failure keeps; a status
+/// that the error names counts for its kind alone.
 Failure classify_error(int http_status, const ProviderError& error, std::string raw);
 Failure classify_error(int http_status, std::string_view body);
 

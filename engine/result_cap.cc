@@ -7,13 +7,12 @@
 
 namespace daybook::engine {
 
-std::string cap_result(std::string_view text, std::size_t limit, std::string_view full_text_file) {
+std::string cap_result(std::string_view text, std::size_t limit, std::string_view where) {
   std::string valid = is_utf8(text) ? std::string(text) : repair_utf8(text);
   if (valid.size() <= limit) return valid;
   // The number of missing bytes is part of the marker, so its width is reserved first.
   const auto marker = [&](std::size_t missing) {
-    return fmt::format("\n[... {} bytes left out; the full text is in {} ...]\n", missing,
-                       full_text_file);
+    return fmt::format("\n[... {} bytes left out; {} ...]\n", missing, where);
   };
   const std::size_t reserve = marker(valid.size()).size();
   const std::size_t room = limit > reserve ? limit - reserve : 0;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -221,7 +223,8 @@ Result<ScriptStep> Reader::response(const toml::table& table) const {
   }
   auto spoken = text(table, "text");
   if (!spoken) return fail(std::move(spoken.error()));
-  if (!spoken->empty()) {
+  const bool speaks = !spoken->empty();
+  if (speaks) {
     Block block;
     block.text = std::move(*spoken);
     step.reply.blocks.push_back(std::move(block));
@@ -232,6 +235,12 @@ Result<ScriptStep> Reader::response(const toml::table& table) const {
   step.reply.stop = *stop;
   if (*stop == StopReason::tool_calls && !has_calls(table)) {
     return wrong(*table.get("stop"), "'stop' is \"tool_calls\", but there is no [[response.call]]");
+  }
+  if (*stop == StopReason::end && has_calls(table)) {
+    return wrong(*table.get("stop"), "'stop' is \"end\", but there is a [[response.call]]");
+  }
+  if (!speaks && !has_calls(table) && *stop == StopReason::end && table.get("fail") == nullptr) {
+    return wrong(table, "a response needs 'text' or a [[response.call]]");
   }
   DAYBOOK_TRY(calls(table, step.reply));
   DAYBOOK_TRY(usage(table, step.reply.usage));
@@ -319,8 +328,10 @@ Result<Scenario> load_scenario(const std::string& path) {
   std::ostringstream bytes;
   bytes << file.rdbuf();
   if (!file) {
-    return fail(ErrorCode::not_found,
-                fmt::format("cannot read the scenario file '{}'; give the path of a file", path));
+    const int number = errno;
+    return fail(number == EACCES ? ErrorCode::permission : ErrorCode::not_found,
+                fmt::format("cannot read the scenario file '{}': {}; give a file that you may read",
+                            path, std::strerror(number)));
   }
   return parse_scenario(bytes.str(), path);
 }

@@ -1,6 +1,7 @@
 // One tool call outside the engine's thread: what is planned, what came of it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -25,8 +26,12 @@ struct ToolDone {
 /// Runs calls against an executor. Thread-safe as the executor is.
 class ToolRunner {
  public:
-  ToolRunner(executor::Executor& executor, std::string spill_folder)
-      : executor_(executor), spill_folder_(std::move(spill_folder)) {}
+  /// `stop_reason` says, on any thread, why calls are being stopped; it is asked after one was.
+  ToolRunner(executor::Executor& executor, std::string spill_folder,
+             std::function<std::string()> stop_reason)
+      : executor_(executor),
+        spill_folder_(std::move(spill_folder)),
+        stop_reason_(std::move(stop_reason)) {}
 
   Result<executor::Plan> plan(const executor::ToolRequest& request) const;
   ToolDone run(const executor::ToolRequest& request, const executor::Plan& plan,
@@ -43,9 +48,11 @@ class ToolRunner {
 
  private:
   ToolDone bound(const executor::ToolRequest& request, executor::Outcome outcome) const;
+  void add_reason(executor::Outcome& outcome) const;
 
   executor::Executor& executor_;
   std::string spill_folder_;
+  std::function<std::string()> stop_reason_;
 };
 
 /// Why an outcome is unknown, for the event and the person.

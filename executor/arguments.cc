@@ -37,6 +37,20 @@ std::optional<std::int64_t> whole_number(const Json& value) {
   return number;
 }
 
+/// "at least 1", "at most 600", or "" when the value is within its property's bounds.
+std::string out_of_bounds(const Json& property, const Json& value) {
+  if (!value.is_number()) return {};
+  const auto minimum = property.find("minimum");
+  if (minimum != property.end() && value.get<double>() < minimum->get<double>()) {
+    return "at least " + dump_json(*minimum);
+  }
+  const auto maximum = property.find("maximum");
+  if (maximum != property.end() && value.get<double>() > maximum->get<double>()) {
+    return "at most " + dump_json(*maximum);
+  }
+  return {};
+}
+
 /// The value in the property's type, or nothing when it cannot be read as one.
 std::optional<Json> typed(const std::string& type, const Json& value) {
   if (type == "integer") {
@@ -57,11 +71,9 @@ Result<Json> check_value(const std::string& name, const Json& property, const Js
                 fmt::format("argument '{}' must be a value of type {}, not {}", name, type,
                             value.type_name()));
   }
-  const auto minimum = property.find("minimum");
-  if (minimum != property.end() && read->is_number() &&
-      read->get<double>() < minimum->get<double>()) {
+  if (const std::string bound = out_of_bounds(property, *read); !bound.empty()) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("argument '{}' must be at least {}", name, dump_json(*minimum)));
+                fmt::format("argument '{}' must be {}, not {}", name, bound, dump_json(*read)));
   }
   const auto allowed = property.find("enum");
   if (allowed != property.end() &&
@@ -90,12 +102,11 @@ Result<Json> check_arguments(std::string_view tool, const Json& schema, const Js
                                                            tool, name, names_of(properties)));
     }
     if (value.is_null()) continue;
+    const bool fits = typed(json_text(*property, "type"), value).has_value();
+    if (!fits && property->contains("default")) continue;
     Result<Json> read = check_value(name, *property, value);
-    if (read) {
-      checked[name] = std::move(*read);
-    } else if (!property->contains("default")) {
-      return fail(std::move(read.error()));
-    }
+    if (!read) return fail(std::move(read.error()));
+    checked[name] = std::move(*read);
   }
   for (const auto& [name, property] : properties.items()) {
     if (property.contains("default") && !checked.contains(name))

@@ -160,7 +160,7 @@ Outcome run_edits(const ToolRequest& request, const FileEdits& edits, const Plan
   Result<std::vector<PendingChange>> pending = find_pending(request, edits, plan);
   if (!pending) return failed(pending.error(), edits, plan);
   if (stop.stop_requested()) {
-    const Error stopped{ErrorCode::cancelled, "stopped by the user before any file was changed"};
+    const Error stopped{ErrorCode::cancelled, "stopped before any file was changed"};
     return failed(stopped, edits, plan);
   }
   const Result<void> made = commit_changes(*pending, hook);

@@ -142,7 +142,7 @@ class Git {
 
 std::string error_text(const ProcessResult& result) {
   if (result.exit == ExitKind::timed_out) return "git was ended: it took too long";
-  if (result.exit == ExitKind::user_stop) return "git was stopped by the user";
+  if (result.exit == ExitKind::user_stop) return "git was stopped";
   return result.error;
 }
 

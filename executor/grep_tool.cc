@@ -230,7 +230,7 @@ class Grep final : public Tool {
       problem = "ripgrep is not installed; install the Debian package ripgrep";
     } else if (stop.stop_requested()) {
       outcome.receipt.exit = ExitKind::user_stop;
-      problem = "the search was stopped by the user";
+      problem = "the search was stopped";
     } else if (matches.full()) {
       outcome.receipt.exit = ExitKind::exited;
       outcome.receipt.code = 0;

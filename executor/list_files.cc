@@ -47,7 +47,7 @@ class Walk {
   Result<void> run(const std::stop_token& stop) {
     std::vector<std::string> folders{""};
     while (!folders.empty() && !cut_short_) {
-      if (stop.stop_requested()) return fail(ErrorCode::cancelled, "stopped by the user");
+      if (stop.stop_requested()) return fail(ErrorCode::cancelled, "the listing was stopped");
       const std::string folder = std::move(folders.back());
       folders.pop_back();
       read_folder(folder, folders);

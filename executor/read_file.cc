@@ -137,7 +137,7 @@ class ReadFile : public Tool {
     std::string buffer;
     ssize_t length = 0;
     while ((length = read_some(file->get(), buffer)) > 0) {
-      if (stop.stop_requested()) return failure({ErrorCode::cancelled, "stopped by the user"});
+      if (stop.stop_requested()) return failure({ErrorCode::cancelled, "reading was stopped"});
       window.feed(buffer);
     }
     if (length < 0) return failure(path_error(errno, where->shown));

@@ -12,7 +12,6 @@ namespace {
 
 using schema::ExitKind;
 
-constexpr std::int64_t kMaxTimeoutS = 600;
 constexpr const char* kNoFolder = "the session has no folder; add one to its policy";
 
 struct ShellArguments {
@@ -27,8 +26,7 @@ Result<ShellArguments> shell_arguments(const Json& arguments) {
   if (made.command.find('\0') != std::string::npos) {
     return fail(ErrorCode::invalid_argument, "the command holds a NUL byte; write it as \\0");
   }
-  made.timeout_s = static_cast<std::int64_t>(std::clamp(
-      arguments.at("timeout_seconds").get<double>(), 1.0, static_cast<double>(kMaxTimeoutS)));
+  made.timeout_s = static_cast<std::int64_t>(arguments.at("timeout_seconds").get<double>());
   made.background = arguments.value("run_in_background", false);
   return made;
 }
@@ -63,7 +61,7 @@ class RunShell final : public Tool {
         R"("command":{"type":"string","description":"bash command or script"},)"
         R"("description":{"type":"string",)"
         R"("description":"what it does, for the person who approves it"},)"
-        R"("timeout_seconds":{"type":"number","default":120,"description":"at most 600"},)"
+        R"("timeout_seconds":{"type":"number","minimum":1,"maximum":600,"default":120},)"
         R"("run_in_background":{"type":"boolean","description":"return at once with a task_id"}},)"
         R"("required":["command"]})";
     spec_.risk = Risk::exec;
@@ -116,7 +114,7 @@ class RunShell final : public Tool {
     if (result.exit == ExitKind::timed_out) {
       return "the command was ended after " + std::to_string(arguments.timeout_s) + " seconds";
     }
-    if (result.exit == ExitKind::user_stop) return "the command was stopped by the user";
+    if (result.exit == ExitKind::user_stop) return "the command was stopped";
     return result.error;
   }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -67,6 +68,12 @@ Result<FolderState> inspect_folder(rocksdb::FileSystem& fs, const FolderPaths& p
   std::error_code error;
   const auto status = stdfs::status(paths.folder, error);
   if (status.type() == stdfs::file_type::not_found) return FolderState::absent;
+  if (error == std::errc::not_a_directory || error == std::errc::filename_too_long ||
+      error == std::errc::too_many_symbolic_link_levels) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} cannot be a journal's folder: {}; name another path", paths.folder,
+                            error.message()));
+  }
   if (error) return fail(os_error(error.value(), fmt::format("looking at {}", paths.folder)));
   if (status.type() != stdfs::file_type::directory) {
     return fail(ErrorCode::invalid_argument,
@@ -93,6 +100,13 @@ Result<FolderState> inspect_folder(rocksdb::FileSystem& fs, const FolderPaths& p
     DAYBOOK_TRY(check_marker(*text, paths.marker));
     return FolderState::journal;
   }
+  std::error_code ignored;
+  if (foreign == "spill" && stdfs::exists(paths.witness, ignored)) {
+    return fail(ErrorCode::corrupt,
+                fmt::format("the journal in {} has lost its file JOURNAL: restore that file or a "
+                            "backup of the journal",
+                            paths.folder));
+  }
   if (!foreign.empty()) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{} is not a journal: it holds '{}' and no file JOURNAL; name an empty "
@@ -110,7 +124,13 @@ Result<void> make_folder(rocksdb::FileSystem& fs, const FolderPaths& paths) {
     at /= part;
     if (at.empty() || stdfs::exists(at, error)) continue;
     if (mkdir(at.c_str(), 0700) != 0 && errno != EEXIST) {
-      return fail(os_error(errno, fmt::format("making the folder {}", at.string())));
+      const int number = errno;
+      if (number == ENOENT || number == ENOTDIR || number == ENAMETOOLONG || number == ENOTSUP) {
+        return fail(ErrorCode::invalid_argument,
+                    fmt::format("the folder {} cannot be made: {}; name another path", at.string(),
+                                std::strerror(number)));
+      }
+      return fail(os_error(number, fmt::format("making the folder {}", at.string())));
     }
     DAYBOOK_TRY(sync_folder(fs, at.parent_path().string()));
   }

@@ -45,12 +45,13 @@ Site make_site(const RocksOptions& options) {
 
 /// Makes the folder of a copy, which must not be there.
 Result<void> claim_copy(const Site& copy) {
-  auto state = inspect_folder(*copy.fs, copy.paths);
-  if (!state) return fail(std::move(state.error()));
-  if (*state != FolderState::absent) {
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::symlink_status(copy.paths.folder, ignored))) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{} exists already: name a folder that does not", copy.paths.folder));
   }
+  auto state = inspect_folder(*copy.fs, copy.paths);
+  if (!state) return fail(std::move(state.error()));
   return make_folder(*copy.fs, copy.paths);
 }
 
@@ -248,6 +249,13 @@ Result<void> WritingJournal::backup(const std::string& folder) {
 }
 
 Error no_journal(const Site& site) {
+  std::error_code ignored;
+  if (std::filesystem::exists(site.paths.witness, ignored)) {
+    return {ErrorCode::not_found,
+            fmt::format("the journal in {} has no file JOURNAL: restore that file or a backup of "
+                        "the journal; if it was never finished, run something",
+                        site.paths.folder)};
+  }
   return {ErrorCode::not_found,
           fmt::format("there is no journal in {}: check the path, or run something first",
                       site.paths.folder)};

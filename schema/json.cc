@@ -43,7 +43,11 @@ Result<Json> parse_json(std::string_view text) {
   try {
     return Json::parse(text.begin(), text.end());
   } catch (const Json::exception& error) {
-    return fail(ErrorCode::invalid_argument, fmt::format("not valid JSON: {}", error.what()));
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ...": only the sentence.
+    std::string_view what = error.what();
+    if (what.starts_with('[')) what.remove_prefix(std::min(what.find(']') + 1, what.size()));
+    what.remove_prefix(std::min(what.find_first_not_of(' '), what.size()));
+    return fail(ErrorCode::invalid_argument, fmt::format("not valid JSON: {}", what));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "journal/blob_refs.h"
 #include "schema/json.h"
 
 namespace daybook::tools {
@@ -144,7 +145,7 @@ class AuditFold {
   }
 
   /// Background commands have no receipt of their own: what their calls and later ones tell the
-  /// model of them is all there is. A result that is lost tells nothing; verify reports it.
+  /// model of them is all there is.
   void follow_task(const schema::ToolCompleted& completed) {
     const std::size_t at = latest_.find(text_of(completed.call_id()))->second;
     const std::string& tool = audit_.rows[at].tool;
@@ -216,12 +217,48 @@ class AuditFold {
 
 }  // namespace
 
+namespace {
+
+/// Reads every blob that a session's events name, each once. What a receipt says of bytes that are
+/// no longer there proves nothing.
+class BlobCheck {
+ public:
+  BlobCheck(journal::Journal& journal, const SessionId& session)
+      : journal_(journal), session_(session) {}
+
+  Result<void> check(const schema::Event& event) {
+    Result<void> status;
+    journal::visit_blob_refs(event, [&](const BlobRef& ref) {
+      if (!status || !seen_.insert({ref.digest.hi, ref.digest.lo}).second) return;
+      auto bytes = journal_.blob(ref);
+      if (bytes) return;
+      // Named by an event and not there is damage.
+      const ErrorCode code = bytes.error().code;
+      status = fail(code == ErrorCode::not_found ? ErrorCode::corrupt : code,
+                    fmt::format("session {}, version {}: {}", session_.str(), event.version(),
+                                bytes.error().message));
+    });
+    return status;
+  }
+
+ private:
+  journal::Journal& journal_;
+  const SessionId& session_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen_;
+};
+
+}  // namespace
+
 Result<Audit> audit(journal::Journal& journal, const SessionId& session) {
   AuditFold fold(journal);
+  BlobCheck blobs(journal, session);
+  Result<void> whole;
   DAYBOOK_TRY(journal.read(session, 1, journal::ReadMode::strict, [&](const journal::Entry& entry) {
-    fold.add(*entry.event);
-    return true;
+    whole = blobs.check(*entry.event);
+    if (whole) fold.add(*entry.event);
+    return whole.has_value();
   }));
+  if (!whole) return fail(std::move(whole.error()));
   return fold.finish();
 }
 

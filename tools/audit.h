@@ -45,7 +45,8 @@ struct Audit {
   std::string imported_from;           // kind of log: nothing here was run by Daybook
 };
 
-/// Reads strictly: damage is an error naming session and version.
+/// Reads strictly: damage, that of a blob which an event names included, is an error naming session
+/// and version.
 Result<Audit> audit(journal::Journal& journal, const SessionId& session);
 
 }  // namespace daybook::tools

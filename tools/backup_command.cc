@@ -14,6 +14,10 @@ Result<int> run(Context& context, const Arguments& arguments) {
   const auto from = journal_folder(context, arguments);
   if (!from) return fail(from.error());
   const std::filesystem::path given(*arguments.text("FOLDER"));
+  if (given.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "the backup's folder is empty; name a folder that does not exist yet");
+  }
   const std::string folder =
       given.is_absolute() ? given.string() : (context.current_folder / given).string();
   if (is_inside(folder, *from)) {

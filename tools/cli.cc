@@ -10,6 +10,7 @@
 #include "engine/nearest.h"
 #include "tools/command.h"
 #include "tools/json_writer.h"
+#include "tools/program.h"
 
 namespace daybook::tools {
 namespace {
@@ -154,6 +155,9 @@ std::string empty_option(const Bound& bound) {
 
 int run_bound(Context& context, Bound& bound) {
   const bool json = bound.flags["--json"];
+  if (const auto level = check_log_level(context.environment); !level) {
+    return told_error(context, &bound, json, level.error());
+  }
   if (const std::string name = empty_option(bound); !name.empty()) {
     return told_error(context, &bound, json,
                       {ErrorCode::invalid_argument,

@@ -1,10 +1,16 @@
 #include "tools/fd_stream.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 namespace daybook::tools {
+
+bool FdBuffer::reader_is_gone() const {
+  pollfd watched{fd_, 0, 0};
+  return poll(&watched, 1, 0) > 0 && (watched.revents & (POLLERR | POLLHUP)) != 0;
+}
 
 FdBuffer::FdBuffer(int fd) : fd_(fd) {
   setp(buffer_.data(), buffer_.data() + buffer_.size());

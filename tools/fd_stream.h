@@ -11,6 +11,8 @@ class FdBuffer : public std::streambuf {
   explicit FdBuffer(int fd);
   /// errno of the first failed write; 0: none failed.
   int error() const { return error_; }
+  /// Whether the other end of a pipe or socket is closed; a file has none.
+  bool reader_is_gone() const;
 
  protected:
   int_type overflow(int_type next) override;

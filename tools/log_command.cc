@@ -6,6 +6,7 @@
 
 #include "tools/command.h"
 #include "tools/event_json.h"
+#include "tools/fd_stream.h"
 #include "tools/read_journal.h"
 
 namespace daybook::tools {
@@ -47,6 +48,8 @@ Result<int> run(Context& context, const Arguments& arguments) {
                              }));
     context.out.flush();
     if (!arguments.flag("--follow") || !context.out.good()) break;
+    const auto* out = dynamic_cast<const FdBuffer*>(context.out.rdbuf());
+    if (out != nullptr && out->reader_is_gone()) break;
     if (!wait_for_more(context.stop)) break;
     DAYBOOK_TRY(journal.refresh());
   } while (true);

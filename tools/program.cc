@@ -53,19 +53,26 @@ void keep_standard_descriptors() {
 
 }  // namespace
 
-Result<void> set_up_log(const engine::Environment& environment) {
+Result<void> check_log_level(const engine::Environment& environment) {
   const std::vector<std::string> known = {"debug", "info", "warning", "error", "off"};
+  const auto found = environment.find("DAYBOOK_LOG");
+  if (found == environment.end() || found->second.empty() ||
+      std::ranges::find(known, found->second) != known.end()) {
+    return {};
+  }
+  return fail(ErrorCode::invalid_argument, fmt::format("DAYBOOK_LOG cannot be '{}'; use {}",
+                                                       found->second, fmt::join(known, ", ")));
+}
+
+Result<void> set_up_log(const engine::Environment& environment) {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       "daybook", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   const auto database = spdlog::default_logger()->clone("rocksdb");
   spdlog::drop("rocksdb");
   spdlog::register_logger(database);
+  DAYBOOK_TRY(check_log_level(environment));
   const auto found = environment.find("DAYBOOK_LOG");
   const std::string level = found == environment.end() ? "" : found->second;
-  if (!level.empty() && std::ranges::find(known, level) == known.end()) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("DAYBOOK_LOG cannot be '{}'; use {}", level, fmt::join(known, ", ")));
-  }
   spdlog::set_level(level.empty() ? spdlog::level::err : spdlog::level::from_str(level));
   if (level.empty()) database->set_level(spdlog::level::off);
   return {};
@@ -93,10 +100,8 @@ int run_program(int argc, char** argv, char** variables, const DiskJournal& disk
                   {},
                   open_journal,
                   owner};
-  if (const auto log = set_up_log(context.environment); !log) {
-    std::cerr << "daybook: " << log.error().message << '\n';
-    return exit_code_of(log.error().code);
-  }
+  // A wrong level is told by the command that would have run.
+  static_cast<void>(set_up_log(context.environment));
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const int code = run_cli(arguments, context);
   out.flush();

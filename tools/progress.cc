@@ -28,12 +28,7 @@ class Progress : public engine::Observer {
       // A failure that ends the turn is told once, with what can be done about it.
       if (failed->retry_at() != 0) {
         const auto wait_ns = std::max<std::int64_t>(0, failed->retry_at() - event.recorded_at());
-        const std::string status =
-            failed->http_status() == 0
-                ? ""
-                : fmt::format("HTTP {} from {}: ", failed->http_status(), endpoint_);
-        line(fmt::format("model: {}{}; trying again in {}", status, text_of(failed->message()),
-                         duration(static_cast<std::uint64_t>(wait_ns))));
+        line(fmt::format("model: {}; trying again in {}", told(*failed), wait_text(wait_ns)));
         waited_ = true;
       }
     } else if (event.payload_as_ModelAbandoned() != nullptr) {
@@ -55,6 +50,22 @@ class Progress : public engine::Observer {
   void on_output(std::string_view, std::string_view) override {}
 
  private:
+  /// "HTTP 503 from ENDPOINT: overloaded", with one mention of the status.
+  std::string told(const schema::ModelFailed& failed) const {
+    const std::string message(text_of(failed.message()));
+    if (failed.http_status() == 0) return message;
+    if (message.starts_with(fmt::format("HTTP status {} ", failed.http_status()))) {
+      return fmt::format("{} from {}", message, endpoint_);
+    }
+    return fmt::format("HTTP {} from {}: {}", failed.http_status(), endpoint_, message);
+  }
+
+  /// Rounded up, so that nobody waits longer than they were told.
+  static std::string wait_text(std::int64_t wait_ns) {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    return fmt::format("{} s", (wait_ns + kSecond - 1) / kSecond);
+  }
+
   void line(std::string_view text) { err_ << one_line(text) << '\n' << std::flush; }
 
   void on_response(const schema::ModelResponded& response) {

@@ -7,6 +7,7 @@
 #include "engine/load.h"
 #include "engine/tool_run.h"
 #include "journal/session_writer.h"
+#include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/read_journal.h"
 #include "tools/session_run.h"
@@ -17,7 +18,12 @@ namespace {
 using schema::Reconciliation;
 
 Result<Reconciliation> outcome_of(const Arguments& arguments) {
-  const std::string text = arguments.text("--outcome").value_or("");
+  const auto given = arguments.text("--outcome");
+  if (!given) {
+    return fail(ErrorCode::invalid_argument,
+                "'reconcile' needs --outcome: applied, not-applied or retry");
+  }
+  const std::string& text = *given;
   if (text == "applied") return Reconciliation::applied;
   if (text == "not-applied") return Reconciliation::not_applied;
   if (text == "retry") return Reconciliation::retry;
@@ -47,20 +53,22 @@ journal::Stamp stamp() {
 Result<bool> decided_before(journal::Journal& journal, const SessionId& session,
                             const std::string& call_id, Reconciliation outcome) {
   bool same = false;
-  bool other = false;
+  std::optional<Reconciliation> other;
   auto read = journal.read(session, 1, journal::ReadMode::strict, [&](const auto& entry) {
     const auto* e = entry.event->payload_as_ToolReconciled();
     if (e != nullptr && text_of(e->call_id()) == call_id) {
       same = e->outcome() == outcome;
-      other = !same;
+      other.reset();
+      if (!same) other = e->outcome();
     }
     return true;
   });
   if (!read) return fail(std::move(read.error()));
   if (other) {
-    return fail(ErrorCode::conflict,
-                fmt::format("{} of session {} is reconciled already, with another outcome", call_id,
-                            session.str()));
+    return fail(
+        ErrorCode::conflict,
+        fmt::format("{} of session {} is reconciled already, as {}; what is recorded stays",
+                    call_id, session.str(), spelled(schema::EnumNameReconciliation(*other))));
   }
   return same;
 }
@@ -89,7 +97,9 @@ Result<void> record(const Context& context, journal::Journal& journal,
   event.actor = actor_name(context);
   if (outcome != Reconciliation::retry) event.result = batch.content(told(outcome, note));
   batch.add(draft(std::move(event), state.turn->number, call.dispatched_at));
-  batch.add(draft(schema::OwnerReleasedT{}));
+  schema::OwnerReleasedT released;
+  released.reason = "reconciled";
+  batch.add(draft(std::move(released)));
   auto appended = journal::append_and_wait(journal, writer.acquire(std::move(batch)));
   if (!appended) return fail(std::move(appended.error()));
   return {};

@@ -25,6 +25,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
     tell_outcome(context, *state, {}, {}, 0, arguments.flag("--json"));
     return kExitOk;
   }
+  DAYBOOK_TRY(check_workspace(context, *state));
   auto flags = config_flags(arguments);
   if (!flags) return fail(std::move(flags.error()));
   if (!flags->model) flags->model = state->turn->provider + ":" + state->turn->model;
@@ -34,7 +35,6 @@ Result<int> run(Context& context, const Arguments& arguments) {
   if (!model) return fail(std::move(model.error()));
   auto agent = engine::find_agent(*config, state->agent);
   if (!agent) return fail(std::move(agent.error()));
-  DAYBOOK_TRY(existing_folder(context, state->workspace, "the session's workspace"));
 
   SessionRun run{*folder,
                  *config,

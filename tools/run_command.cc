@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -42,7 +44,10 @@ Result<std::string> read_prompt(Context& context, const Arguments& arguments) {
     std::ifstream in(path, std::ios::binary);
     bytes << in.rdbuf();
     if (!in) {
-      return fail(ErrorCode::not_found, fmt::format("cannot read the prompt file '{}'", *file));
+      const int number = errno;
+      return fail(number == EACCES ? ErrorCode::permission : ErrorCode::not_found,
+                  fmt::format("cannot read the prompt file '{}': {}; give a file that you may read",
+                              *file, std::strerror(number)));
     }
     return bytes.str();
   }
@@ -161,8 +166,8 @@ Result<Before> answered_before(Context& context, journal::Journal& journal,
   }
   if (!answer->last_turn) {
     return fail(ErrorCode::conflict,
-                fmt::format("request '{}' was interrupted and session {} has gone on with other "
-                            "work; use a new request id",
+                fmt::format("the turn of request id '{}' did not complete, and session {} has gone "
+                            "on with other work; use a new request id",
                             command.request_id, session));
   }
   return Before{{}, record.session};
@@ -176,12 +181,25 @@ Result<Before> look_before(Context& context, const std::string& folder, const Re
   return answered_before(context, **journal, command);
 }
 
+/// The model of the session's last turn; "" when there is none.
+Result<std::string> last_model(const Context& context, const std::string& folder,
+                               const SessionId& session) {
+  auto journal = context.open_journal(folder, journal::OpenMode::read_only);
+  if (!journal && journal.error().code == ErrorCode::not_found) return std::string();
+  if (!journal) return fail(std::move(journal.error()));
+  auto state = engine::load_state(**journal, session);
+  if (!state) return fail(std::move(state.error()));
+  DAYBOOK_TRY(check_not_imported(*state));
+  if (state->turn->model.empty()) return std::string();
+  return state->turn->provider + ":" + state->turn->model;
+}
+
 Result<void> check_continues(const Context& context, const SessionRun& run,
                              const Arguments& arguments) {
   const auto& state = run.turn.state;
   if (state.version == 0) return {};
   DAYBOOK_TRY(check_not_imported(state));
-  DAYBOOK_TRY(existing_folder(context, state.workspace, "the session's workspace"));
+  DAYBOOK_TRY(check_workspace(context, state));
   if (run.turn.prompt && state.turn->open) {
     return fail(ErrorCode::conflict,
                 fmt::format("session {0} has an unfinished turn; finish it first with: daybook "
@@ -255,11 +273,16 @@ Result<int> run(Context& context, const Arguments& arguments) {
   if (!config) return fail(std::move(config.error()));
   auto agent = engine::find_agent(*config, config->agent);
   if (!agent) return fail(std::move(agent.error()));
-  auto model = engine::resolve_model(*config, config->model, context.environment);
-  if (!model) return fail(std::move(model.error()));
   auto session = arguments.text("--session") ? SessionId::parse(*arguments.text("--session"))
                                              : new_session_name();
   if (!session) return fail(std::move(session.error()));
+  if (config->model.empty() && arguments.text("--session")) {
+    auto last = last_model(context, *folder, *session);
+    if (!last) return fail(std::move(last.error()));
+    config->model = std::move(*last);
+  }
+  auto model = engine::resolve_model(*config, config->model, context.environment);
+  if (!model) return fail(std::move(model.error()));
 
   if (model->provider.kind == "script") {
     // Recorded, and played again from wherever the session is resumed.

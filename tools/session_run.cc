@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <pwd.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -125,9 +126,17 @@ void watch_signals(asio::signal_set& signals, engine::Driver& driver, int seen) 
   signals.async_wait([&signals, &driver, seen](boost::system::error_code error, int number) {
     if (error) return;
     if (seen > 0) _exit(128 + number);
-    driver.stop(fmt::format("interrupted by {}", number == SIGINT ? "Ctrl-C" : "a signal"));
+    driver.stop(number == SIGINT ? "interrupted by Ctrl-C"
+                                 : fmt::format("the process was told to stop ({})",
+                                               number == SIGTERM ? "SIGTERM" : "SIGHUP"));
     watch_signals(signals, driver, seen + 1);
   });
+}
+
+std::string time_was_up(std::uint32_t timeout_ms) {
+  return timeout_ms % 1000 == 0
+             ? fmt::format("the turn's time was up: timed out after {} s", timeout_ms / 1000)
+             : fmt::format("the turn's time was up: timed out after {} ms", timeout_ms);
 }
 
 }  // namespace
@@ -157,6 +166,14 @@ Result<std::string> existing_folder(const Context& context, const std::string& p
                 fmt::format("{} '{}' is not a folder; give an existing folder", what, path));
   }
   return resolved.string();
+}
+
+Result<void> check_workspace(const Context& context, const engine::SessionState& state) {
+  if (existing_folder(context, state.workspace, "")) return {};
+  return fail(ErrorCode::not_found,
+              fmt::format("the workspace '{}' of session {} is not there; put it back, or start a "
+                          "new session with: daybook run --workspace DIR PROMPT",
+                          state.workspace, state.session));
 }
 
 std::vector<Option> turn_options() {
@@ -194,8 +211,9 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   turn.agent = {run.agent->name, run.agent->instructions, run.agent->tools};
   turn.spill_folder = std::filesystem::path(run.journal_folder) / "spill";
   turn.version = std::string(version());
-  std::error_code ignored;
-  std::filesystem::create_directories(spill_folder_of(run.journal_folder, turn.session), ignored);
+  const std::filesystem::path spill = spill_folder_of(run.journal_folder, turn.session);
+  mkdir(spill.parent_path().c_str(), 0700);
+  mkdir(spill.c_str(), 0700);
 
   const std::vector<std::string> environment = variables(context);
   executor::remove_abandoned_shell_dirs(executor::variable(environment, "TMPDIR"));
@@ -221,7 +239,7 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   if (run.timeout_ms > 0) {
     deadline.expires_after(std::chrono::milliseconds(run.timeout_ms));
     deadline.async_wait([&](boost::system::error_code error) {
-      if (!error) driver.stop(fmt::format("timed out after {} s", run.timeout_ms / 1000));
+      if (!error) driver.stop(time_was_up(run.timeout_ms));
     });
   }
   const auto guard = asio::make_work_guard(io);

@@ -36,6 +36,9 @@ std::vector<Option> turn_options();
 /// Error: `invalid_argument`, a number out of its range.
 Result<engine::ConfigFlags> config_flags(const Arguments& arguments);
 
+/// The session's folder, which must be where it was.
+Result<void> check_workspace(const Context& context, const engine::SessionState& state);
+
 /// Existing folder, absolute and resolved; an error says what is wrong with it.
 Result<std::string> existing_folder(const Context& context, const std::string& path,
                                     std::string_view what);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 namespace daybook::tools {
 namespace {
 
@@ -21,6 +23,12 @@ class SummaryFold {
   }
 
   SessionSummary finish(const OwnerAlive& owner_alive) {
+    // What a dead process started and only a person can settle; resume settles the rest.
+    if (summary_.owner.empty() || !owner_alive(summary_.owner)) {
+      for (const auto& [call, effect] : started_) {
+        if (effect == schema::Effect::uncheckable) summary_.unknown.insert(call);
+      }
+    }
     summary_.status = status(owner_alive);
     return std::move(summary_);
   }
@@ -73,7 +81,12 @@ class SummaryFold {
       summary_.waiting.erase(std::string(text_of(decided->call_id())));
     } else if (const auto* cleared = event.payload_as_ApprovalCleared()) {
       summary_.waiting.erase(std::string(text_of(cleared->call_id())));
+    } else if (const auto* dispatched = event.payload_as_ToolDispatched()) {
+      started_[std::string(text_of(dispatched->call_id()))] = dispatched->effect();
+    } else if (const auto* completed = event.payload_as_ToolCompleted()) {
+      started_.erase(std::string(text_of(completed->call_id())));
     } else if (const auto* unknown = event.payload_as_ToolOutcomeUnknown()) {
+      started_.erase(std::string(text_of(unknown->call_id())));
       summary_.unknown.emplace(text_of(unknown->call_id()));
     } else if (const auto* reconciled = event.payload_as_ToolReconciled()) {
       summary_.unknown.erase(std::string(text_of(reconciled->call_id())));
@@ -104,6 +117,7 @@ class SummaryFold {
   }
 
   SessionSummary summary_;
+  std::map<std::string, schema::Effect> started_;  // calls without an outcome
   bool open_ = false;
   bool imported_ = false;
   schema::TurnOutcome outcome_ = schema::TurnOutcome::completed;

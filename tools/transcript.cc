@@ -181,7 +181,8 @@ class Items {
       add("life", fmt::format("owner: {} ({})", text_of(acquired->owner()),
                               schema::EnumNameOwnReason(acquired->reason())));
     } else if (const auto* released = event_.payload_as_OwnerReleased()) {
-      add("life", fmt::format("owner left: {}", text_of(released->reason())));
+      const std::string_view reason = text_of(released->reason());
+      add("life", reason.empty() ? "owner left" : fmt::format("owner left: {}", reason));
     } else if (const auto* policy = event_.payload_as_PolicyChanged()) {
       add("policy", policy_title(*policy));
     } else if (const auto* abandoned = event_.payload_as_ModelAbandoned()) {

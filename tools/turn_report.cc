@@ -59,11 +59,23 @@ std::string advice_for_http(const ModelPlace& place, FailureKind kind, std::uint
   return fmt::format("it may pass: try again later with: {}", resume);
 }
 
+/// " answered HTTP 503: overloaded", with one mention of the status.
+std::string answered(std::uint32_t status, const std::string& message) {
+  if (status == 0) return ": " + message;
+  if (message.starts_with(fmt::format("HTTP status {} ", status))) return " answered " + message;
+  const std::string_view link = message.starts_with("an error in its ") ? " with" : ":";
+  return fmt::format(" answered HTTP {}{} {}", status, link, message);
+}
+
 Told told_of_call(const engine::SessionState& state, const TurnReport& report,
                   const ModelPlace& place, std::uint32_t status) {
   const auto& turn = *state.turn;
   if (place.is_script) {
     const bool is_fixed = turn.failure == FailureKind::permanent;
+    if (turn.failure == FailureKind::context_overflow) {
+      return {report.message,
+              fmt::format("for example: daybook resume {} --model PROVIDER:MODEL", state.session)};
+    }
     return {report.message,
             fmt::format("{}go on with: daybook resume {}",
                         is_fixed ? "change the scenario (a session's response N plays the file's "
@@ -71,9 +83,9 @@ Told told_of_call(const engine::SessionState& state, const TurnReport& report,
                                  : "",
                         state.session)};
   }
-  const std::string answered = status == 0 ? "" : fmt::format(" answered HTTP {}", status);
-  return {fmt::format("{} at {}{}: {}", place.name, place.where, answered, turn.failure_message),
-          advice_for_http(place, turn.failure, status, state.session)};
+  return {
+      fmt::format("{} at {}{}", place.name, place.where, answered(status, turn.failure_message)),
+      advice_for_http(place, turn.failure, status, state.session)};
 }
 
 /// The model answered, and that ended the turn: asking again sends the same history.

@@ -63,16 +63,22 @@ std::string json_of(const Checked& checked) {
   return out.end_object().text();
 }
 
+/// "1 session", "2 sessions".
+std::string counted(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 void print(std::ostream& out, const Checked& checked) {
   const auto& report = checked.journal;
   for (const auto& finding : report.damage) {
     out << one_line(finding.where + ": " + finding.what) << '\n';
   }
-  out << fmt::format("{} sessions, {} events, {} blobs ({} bytes, {} unreferenced), {} checkpoints",
-                     report.sessions, report.events, report.blobs, report.blob_bytes,
-                     report.unreferenced_blobs, report.checkpoints);
+  out << fmt::format("{}, {}, {} ({}, {} unreferenced), {}", counted(report.sessions, "session"),
+                     counted(report.events, "event"), counted(report.blobs, "blob"),
+                     counted(report.blob_bytes, "byte"), report.unreferenced_blobs,
+                     counted(report.checkpoints, "checkpoint"));
   if (checked.requests) {
-    out << fmt::format(", {} requests rebuilt byte-identically", *checked.requests);
+    out << fmt::format(", {} rebuilt byte-identically", counted(*checked.requests, "request"));
   }
   out << (report.damage.empty() ? ": no damage" : fmt::format(": {} damaged", report.damage.size()))
       << '\n';

@@ -450,7 +450,7 @@ TEST_CASE("anthropic: errors inside the stream") {
                                                          R"(","message":")" + message + "\"}}") +
                                       end("end_turn"));
     REQUIRE_FALSE(out.reply);
-    CHECK(out.reply.error().message == message);
+    CHECK(out.reply.error().message == "an error in its stream (" + type + "): " + message);
     return out.reply.error().kind;
   };
   CHECK(failure("overloaded_error", "Overloaded") == FailureKind::retryable_status);
@@ -463,7 +463,7 @@ TEST_CASE("anthropic: errors inside the stream") {
   CHECK(failure("billing_error", "pay") == FailureKind::permanent);
   const Decoded plain = decode(anthropic_codec(), start() + event("error", "upstream died"));
   REQUIRE_FALSE(plain.reply);
-  CHECK(plain.reply.error().message == "upstream died");
+  CHECK(plain.reply.error().message == "an error in its stream: upstream died");
   CHECK(plain.reply.error().kind == FailureKind::retryable_status);
 }
 

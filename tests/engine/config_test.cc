@@ -247,6 +247,45 @@ TEST_CASE("a provider must be usable") {
              Contains("c.toml:3: header 'a' holds a line break"));
   CHECK_THAT(error_of("[providers.x]\nkind = 'script'\nextra = { a = inf }"),
              Contains("JSON cannot say"));
+  for (const std::string name : {"a b", "a:b", "", "é", "a\\nb"}) {
+    INFO(name);
+    CHECK_THAT(error_of("[providers.x]\nkind = 'script'\nheaders = { \"" + name + "\" = 'v' }"),
+               StartsWith("c.toml:3: '") && Contains("cannot be a header's name"));
+  }
+  for (const std::string url : {"http://h/v1?a=b", "http://h/v1#x", "http://h/v 1"}) {
+    INFO(url);
+    CHECK_THAT(error_of("[providers.x]\nkind = 'anthropic'\nbase_url = '" + url + "'"),
+               StartsWith("c.toml:3: 'base_url' may hold no query, fragment or space"));
+  }
+}
+
+TEST_CASE("'extra' may not set what requests have anyway") {
+  const auto extra = [](const std::string& kind, const std::string& member) {
+    return error_of("[providers.x]\nkind = '" + kind +
+                    "'\nbase_url = 'http://h'\nextra = { a = 1, " + member + " = 1 }");
+  };
+  for (const std::string member : {"model", "messages", "tools", "stream", "stream_options"}) {
+    CHECK(extra("openai-chat", member) ==
+          "c.toml:4: 'extra' may not set '" + member + "', which every request has already");
+  }
+  CHECK_THAT(extra("openai-chat", "max_completion_tokens"), Contains("use max_output_tokens in"));
+  CHECK_THAT(extra("anthropic", "system"), Contains("may not set 'system'"));
+  CHECK_THAT(extra("anthropic", "max_tokens"), Contains("may not set 'max_tokens'"));
+
+  Setup setup;
+  setup.machine(
+      "[providers.x]\nkind = 'anthropic'\nbase_url = 'http://h'\nextra = { thinking = 1 }\n"
+      "[models.'x:deep']\nthinking = 'budget'\nthinking_budget_tokens = 2000\n");
+  const Config config = setup.load();
+  CHECK(resolve_model(config, "x:plain", {}).has_value());
+  CHECK(resolve_model(config, "x:deep", {}).error().message ==
+        "'extra' in [providers.x] may not set 'thinking', which the 'thinking' of x:deep sets: "
+        "keep one of them");
+}
+
+TEST_CASE("a relative journal in a file is an error, as it would depend on where a command runs") {
+  CHECK(error_of("model = 'a:b'\njournal = 'books'") ==
+        "c.toml:2: 'journal' cannot be 'books': give an absolute path, or one that starts with ~/");
 }
 
 TEST_CASE("a shipped provider is overridden key by key") {

@@ -7,6 +7,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <catch2/catch.hpp>
 #include <condition_variable>
+#include <filesystem>
 #include <latch>
 #include <mutex>
 
@@ -59,6 +60,12 @@ class FakeExecutor : public executor::Executor {
                         const executor::OutputSink&, std::stop_token stop) override {
     executor::Outcome outcome;
     outcome.result = on_run ? on_run(request, stop) : "result of " + request.call_id;
+    outcome.receipt.output_bytes = output_bytes;
+    outcome.receipt.output_kept = output_kept;
+    if (stopped) {
+      outcome.receipt.exit = schema::ExitKind::user_stop;
+      outcome.receipt.error = "the command was stopped";
+    }
     return outcome;
   }
   executor::Settlement settle(const executor::Plan&) override {
@@ -67,6 +74,9 @@ class FakeExecutor : public executor::Executor {
   void close() override {}
 
   bool refuse_plans = false;
+  bool stopped = false;
+  std::uint64_t output_bytes = 0;
+  std::uint64_t output_kept = 0;
   std::function<std::string(const executor::ToolRequest&, std::stop_token)> on_run;
 
  private:
@@ -286,6 +296,106 @@ TEST_CASE("a question that nobody can answer stays open, and is asked again") {
   CHECK(stage.observer.count("ApprovalRequested") == 1);
   CHECK(stage.observer.count("ApprovalDecided") == 1);
   CHECK(stage.observer.count("ToolDispatched") == 0);
+}
+
+TEST_CASE("a waiting question is decided by the rule of a new approval mode") {
+  Stage stage;
+  stage.mode = schema::ApprovalMode::interactive;
+  stage.approver.answer = Answer::Kind::unavailable;
+  REQUIRE(stage.play(calls("run_shell", 1) + kDone, "go")->kind == Kind::needs_approval);
+  stage.mode = schema::ApprovalMode::bypass_approvals;
+  CHECK(stage.play(calls("run_shell", 1) + kDone, std::nullopt)->answer == "done");
+  CHECK(stage.approver.asked.size() == 1);
+  CHECK(stage.observer.count("ApprovalCleared") == 1);
+  CHECK(stage.observer.count("ApprovalDecided") == 0);
+  MemoryJournal journal(stage.store);
+  std::string by;
+  REQUIRE(journal.read(stage.session, 1, journal::ReadMode::strict, [&](const auto& entry) {
+    if (const auto* decided = entry.event->payload_as_ToolDecided()) {
+      by = text_of(decided->decided_by());
+      CHECK(decided->policy_generation() == 2);
+    }
+    return true;
+  }));
+  CHECK(by == "rule:bypass-approvals");
+}
+
+TEST_CASE("nobody is asked about a call that cannot run") {
+  Stage stage;
+  stage.mode = schema::ApprovalMode::interactive;
+  stage.executor.refuse_plans = true;
+  CHECK(stage.play(calls("run_shell", 1) + kDone, "go")->answer == "done");
+  CHECK(stage.approver.asked.empty());
+  MemoryJournal journal(stage.store);
+  std::string told;
+  REQUIRE(journal.read(stage.session, 1, journal::ReadMode::strict, [&](const auto& entry) {
+    if (const auto* decided = entry.event->payload_as_ToolDecided()) {
+      CHECK(decided->decision() == schema::Decision::refuse);
+      told = inline_bytes(*decided->result());
+    }
+    return true;
+  }));
+  CHECK(told == "The call was not run: no such file: call-1");
+  CHECK(stage.observer.count("ApprovalRequested") == 0);
+  CHECK(stage.observer.count("ToolDispatched") == 0);
+}
+
+TEST_CASE("recorded bytes that are gone stop a turn before it writes anything") {
+  Stage stage;
+  const std::string long_prompt(40'000, 'p');
+  REQUIRE(stage.play(kDone, long_prompt)->kind == Kind::completed);
+  const auto before = stage.state()->version;
+  stage.store->blobs.clear();
+  const auto report = stage.play(kDone + kDone, "more");
+  REQUIRE_FALSE(report);
+  CHECK(report.error().code == ErrorCode::corrupt);
+  CHECK(report.error().message.starts_with("session stage cannot go on: "));
+  CHECK(stage.state()->version == before);
+}
+
+TEST_CASE("a stopped call tells the model what stopped it") {
+  Stage stage;
+  stage.executor.stopped = true;
+  stage.executor.on_run = [&](const auto&, std::stop_token stop) {
+    boost::asio::post(*stage.io, [&] { stage.driver->stop("the turn's time was up"); });
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait(lock, stop, [] { return false; });
+    return std::string(R"({"error":"the command was stopped","output":"x"})");
+  };
+  REQUIRE(stage.play(calls("run_shell", 1) + kDone, "go")->kind == Kind::interrupted);
+  const auto state = stage.state();
+  const auto& result = state->pending.back()->results.at(0);
+  CHECK(std::string(result->text->bytes.begin(), result->text->bytes.end()) ==
+        R"({"error":"the command was stopped: the turn's time was up","output":"x"})");
+}
+
+TEST_CASE("a result whose output had a limit of its own is not called whole") {
+  Stage stage;
+  stage.executor.output_bytes = 9'000'000;
+  stage.executor.output_kept = 30'000;
+  stage.executor.on_run = [&](const auto&, std::stop_token) { return std::string(40'000, 'x'); };
+  REQUIRE(stage.play(calls("run_shell", 1) + kDone, "go"));
+  MemoryJournal journal(stage.store);
+  std::string told;
+  std::string file;
+  REQUIRE(journal.read(stage.session, 1, journal::ReadMode::strict, [&](const auto& entry) {
+    const auto* completed = entry.event->payload_as_ToolCompleted();
+    if (completed == nullptr) return true;
+    told = *journal::content_bytes(journal, completed->result());
+    file = completed->spill_path()->str();
+    return false;
+  }));
+  CHECK_THAT(told, Catch::Contains("; the first and last of the output's 9000000 bytes, 30000 in "
+                                   "all, are in " +
+                                   file + " ..."));
+  CHECK_THAT(told, !Catch::Contains("the full text"));
+  // What tools wrote is for the journal's owner alone.
+  using std::filesystem::perms;
+  CHECK((status(std::filesystem::path(file)).permissions() & perms::mask) ==
+        (perms::owner_read | perms::owner_write));
+  CHECK((status(std::filesystem::path(file).parent_path()).permissions() & perms::mask) ==
+        perms::owner_all);
 }
 
 TEST_CASE("a plan that is refused has a receipt, and nothing ran") {

@@ -135,7 +135,7 @@ TEST_CASE("http model: redirects are refused and named") {
   const engine::Failure failure = bench.failed({send(
       response(307, "text/plain", "", "Location: https://u:p@other.example/v1?token=abc\r\n"))});
   CHECK(failure.kind == FailureKind::permanent);
-  CHECK(failure.message.find("points to other.example:443;") != std::string::npos);
+  CHECK(failure.message.find("a redirect to other.example:443, ") != std::string::npos);
   CHECK(failure.message.find("abc") == std::string::npos);
   CHECK(bench.server.requests().size() == 1);
 }
@@ -162,8 +162,8 @@ TEST_CASE("http model: a document instead of a stream") {
     const engine::Failure failure = bench.failed(
         {send(response(200, "application/json", R"({"error":{"message":"slow","code":429}})"))});
     CHECK(failure.kind == FailureKind::retryable_status);
-    CHECK(failure.http_status == 429);
-    CHECK(failure.message == "slow");
+    CHECK(failure.http_status == 200);
+    CHECK(failure.message == "an error in its answer (code 429): slow");
   }
   SECTION("a page or another document is a bad response") {
     for (const std::string body :
@@ -192,8 +192,15 @@ TEST_CASE("http model: errors inside a stream end the call") {
                     wait_for_close()},
                    "anthropic");
   CHECK(overloaded.kind == FailureKind::retryable_status);
-  CHECK(overloaded.message == "Overloaded");
+  CHECK(overloaded.message == "an error in its stream (overloaded_error): Overloaded");
   CHECK(overloaded.http_status == 200);
+  const engine::Failure unavailable =
+      bench.failed({send(event_stream_head() +
+                         chunk("data: {\"error\":{\"message\":\"no room\",\"code\":503}}\n\n")),
+                    wait_for_close()});
+  CHECK(unavailable.kind == FailureKind::retryable_status);
+  CHECK(unavailable.message == "an error in its stream (code 503): no room");
+  CHECK(unavailable.http_status == 200);
   const engine::Failure garbled =
       bench.failed({send(event_stream_head() + chunk("data: {oops\n\n")), wait_for_close()});
   CHECK(garbled.kind == FailureKind::bad_response);

@@ -469,10 +469,12 @@ TEST_CASE("openai chat: errors inside the stream") {
   };
   CHECK(failure(R"({"error":{"message":"slow","type":"rate_limit_error"}})").kind ==
         FailureKind::retryable_status);
-  CHECK(failure(R"({"error":{"message":"slow","code":502},"choices":[]})").http_status == 502);
+  CHECK(failure(R"({"error":{"message":"slow","code":502},"choices":[]})").kind ==
+        FailureKind::retryable_status);
+  CHECK(failure(R"({"error":{"message":"slow","code":502},"choices":[]})").http_status == 0);
   CHECK(failure(R"({"error":{"message":"bad","code":400}})").kind == FailureKind::permanent);
   CHECK(failure(R"({"error":{"message":"who","code":401}})").kind == FailureKind::authentication);
-  CHECK(failure(R"({"error":"a string"})").message == "a string");
+  CHECK(failure(R"({"error":"a string"})").message == "an error in its stream: a string");
   CHECK(failure(R"({"error":{"message":"m","code":"context_length_exceeded"}})").kind ==
         FailureKind::context_overflow);
   CHECK(failure(R"({"object":"error","message":"This model's maximum context length is 5 tokens.",)"

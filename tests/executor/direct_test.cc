@@ -43,10 +43,10 @@ TEST_CASE("the validator's subset of JSON schema", "[executor][direct]") {
       R"({"type":"object","required":["n"],"properties":{
           "n":{"type":"integer","minimum":2},"b":{"type":"boolean"},
           "e":{"type":"string","enum":["x","y"]},
-          "d":{"type":"integer","minimum":1,"default":7}}})");
+          "d":{"type":"integer","minimum":1,"maximum":9,"default":7}}})");
   CHECK(*check_arguments("t", schema, {{"n", 3}}) == Json{{"n", 3}, {"d", 7}});
   CHECK(*check_arguments("t", schema, {{"n", "3"}, {"d", "bad"}}) == Json{{"n", 3}, {"d", 7}});
-  CHECK(*check_arguments("t", schema, {{"n", 3.0}, {"d", 0}}) == Json{{"n", 3}, {"d", 7}});
+  CHECK(*check_arguments("t", schema, {{"n", 3.0}, {"d", 9}}) == Json{{"n", 3}, {"d", 9}});
   CHECK(*check_arguments("t", schema, {{"n", 3}, {"b", nullptr}}) == Json{{"n", 3}, {"d", 7}});
   for (const Json& wrong : {Json{{"n", 1}}, Json{{"n", 2.5}}, Json{{"n", "2x"}},
                             Json{{"n", UINT64_MAX}}, Json{{"n", 1e300}}, Json{{"n", true}},
@@ -54,6 +54,11 @@ TEST_CASE("the validator's subset of JSON schema", "[executor][direct]") {
     INFO(wrong.dump());
     CHECK_FALSE(check_arguments("t", schema, wrong));
   }
+  // A default is no licence to do something else than what was asked for.
+  CHECK(check_arguments("t", schema, {{"n", 2}, {"d", 0}}).error().message ==
+        "argument 'd' must be at least 1, not 0");
+  CHECK(check_arguments("t", schema, {{"n", 2}, {"d", "10"}}).error().message ==
+        "argument 'd' must be at most 9, not 10");
 }
 
 TEST_CASE("a receipt has times and the working folder", "[executor][direct]") {

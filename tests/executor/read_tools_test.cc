@@ -38,13 +38,16 @@ TEST_CASE("read_file numbers lines and counts all of them", "[executor][read_fil
                                                         {"content", ""}});
 }
 
-TEST_CASE("read_file clamps max_lines and replaces bad numbers", "[executor][read_file]") {
+TEST_CASE("read_file clamps max_lines and refuses numbers out of range", "[executor][read_file]") {
   Workspace ws;
   std::string text;
   for (int i = 1; i <= 2500; ++i) text += "l" + std::to_string(i) + "\n";
   ws.put("long", text);
   CHECK(ws.ok("read_file", {{"path", "long"}, {"max_lines", 99999}})["end_line"] == 2000);
-  CHECK(ws.ok("read_file", {{"path", "long"}, {"max_lines", -4}})["end_line"] == 2000);
+  CHECK(
+      contains(ws.error("read_file", {{"path", "long"}, {"max_lines", -4}}), "at least 1, not -4"));
+  CHECK(
+      contains(ws.error("read_file", {{"path", "long"}, {"start_line", 0}}), "at least 1, not 0"));
   CHECK(ws.ok("read_file", {{"path", "long"}, {"start_line", "x"}})["start_line"] == 1);
   CHECK(ws.ok("read_file", {{"path", "long"}, {"start_line", "2100"}})["start_line"] == 2100);
   CHECK(ws.ok("read_file", {{"path", "long"}, {"start_line", INT64_MAX}})["content"] == "");

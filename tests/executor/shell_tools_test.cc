@@ -69,7 +69,7 @@ TEST_CASE("run_shell's result and receipt", "[shell_tools]") {
 
 TEST_CASE("run_shell's time limit", "[shell_tools]") {
   Tooling t;
-  const Json result = t.shell("sleep 60", {{"timeout_seconds", 0.2}});  // raised to 1 s
+  const Json result = t.shell("sleep 60", {{"timeout_seconds", 1}});
   CHECK(result.at("timed_out") == true);
   CHECK(result.at("exit_code").is_null());
   CHECK(result.at("error") == "the command was ended after 1 seconds");

@@ -22,6 +22,15 @@ TEST_CASE("audit: one receipt a call, with the decision behind it") {
             Digest::of("new").hex().substr(0, 12) + "  /work space/new.txt\n");
 }
 
+TEST_CASE("audit: a blob that an event names and the journal lost is damage at that version") {
+  Cli cli = with_demo();
+  cli.store->blobs.erase(Digest::of(demo_result()));
+  const CliRun run = cli.run({"audit", "demo"});
+  CHECK(run.code == 6);
+  CHECK(run.out.empty());
+  CHECK_THAT(run.err, Catch::StartsWith("daybook: session demo, version 11: blob "));
+}
+
 TEST_CASE("audit --json holds the receipt whole") {
   const auto lines = json_lines(with_demo().run({"audit", "demo", "--json"}).out);
   REQUIRE(lines.size() == 1);
@@ -39,6 +48,7 @@ Cli demo_with(schema::ReceiptT receipt) {
   const Cli whole = with_demo();
   const auto& all = whole.store->sessions.at("demo").events;
   Cli cli;
+  cli.store->blobs = whole.store->blobs;
   MemoryJournal journal(cli.store);
   journal::Append append{.session = session_id("demo"),
                          .expected_version = 0,
@@ -111,6 +121,7 @@ CliRun audit_after(std::size_t events, std::vector<EventDraft> drafts) {
   const Cli whole = with_demo();
   const auto& all = whole.store->sessions.at("demo").events;
   Cli cli;
+  cli.store->blobs = whole.store->blobs;
   MemoryJournal journal(cli.store);
   journal::Append append{.session = session_id("demo"),
                          .expected_version = 0,

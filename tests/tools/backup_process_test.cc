@@ -28,7 +28,7 @@ TEST_CASE("a backup beside a running session is whole, and can be resumed") {
   CHECK(place.file("backup-err").empty());
   CHECK(place.file("out") == "done\n");
   CHECK(place("$daybook verify --requests --journal ../copy > ../out") == 0);
-  CHECK_THAT(place.file("out"), Contains("1 sessions, ") && Contains(": no damage"));
+  CHECK_THAT(place.file("out"), Contains("1 session, ") && Contains(": no damage"));
   // The copy stands where the command had started.
   CHECK(place("$daybook audit s --journal ../copy > ../out") == 5);
   CHECK_THAT(place.file("out"), Contains("  unsettled  "));

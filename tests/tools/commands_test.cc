@@ -143,6 +143,8 @@ TEST_CASE("status is computed from the events") {
   std::vector<EventDraft> lost;
   lost.push_back(draft(unknown));
   CHECK(status_after(10, std::move(lost)) == "needs-reconcile");
+  // A dead process left it running, and its effect cannot be checked.
+  CHECK(status_after(10) == "needs-reconcile");
   schema::ToolReconciledT reconciled;
   reconciled.call_id = "c1";
   std::vector<EventDraft> settled;
@@ -400,7 +402,7 @@ TEST_CASE("verify prints a summary, and each finding on its line with exit 6") {
   const CliRun good = cli.run({"verify"});
   CHECK(good.code == 0);
   CHECK(good.out ==
-        "1 sessions, 15 events, 2 blobs (3023 bytes, 0 unreferenced), 0 checkpoints: "
+        "1 session, 15 events, 2 blobs (3023 bytes, 0 unreferenced), 0 checkpoints: "
         "no damage\n");
   cli.store->lose_event("demo", 3);
   const CliRun bad = cli.run({"verify"});

@@ -56,6 +56,89 @@ TEST_CASE("diagnostics of an unknown level are a usage error that lists the know
   CHECK(place("DAYBOOK_LOG=warning $daybook sessions " + kQuiet) == 0);
 }
 
+TEST_CASE("a mistake found before the command is an outcome line with --json") {
+  const Place place;
+  CHECK(place("DAYBOOK_LOG=foo " + kAnswer + "--json " + kQuiet) == 2);
+  const std::string out = place.file("out");
+  CHECK_THAT(out, Contains("\"outcome\":\"error\"") && Contains("DAYBOOK_LOG cannot be"));
+  CHECK(lines_of(out) == 1);
+  CHECK(place("DAYBOOK_LOG=foo $daybook log s --json " + kQuiet) == 2);
+  CHECK(place.file("out").empty());
+}
+
+TEST_CASE("log --follow ends when nobody reads it any more, also without an event") {
+  const Place place;
+  CHECK(place(kAnswer + kQuiet) == 0);
+  CHECK(place("timeout 60 $daybook log s --follow | head -n 1 > ../out; exit ${PIPESTATUS[0]}") ==
+        0);
+}
+
+TEST_CASE("run goes on with the session's last model when none is configured") {
+  const Place place;
+  CHECK(place("$daybook run --session s go " + kQuiet) == 2);
+  CHECK_THAT(place.file("err"), Contains("no model is set: pass --model"));
+  place.scenario("answer.toml", "[[response]]\ntext = \"one\"\n[[response]]\ntext = \"two\"\n");
+  CHECK(place(kAnswer + kQuiet) == 0);
+  CHECK(place("$daybook run --session s more " + kQuiet) == 0);
+  CHECK(place.file("out") == "two\n");
+}
+
+TEST_CASE("a turn whose time is up says so, to the model as well") {
+  const Place place;
+  place.scenario("long.toml",
+                 "[[response]]\n[[response.call]]\ntool = \"run_shell\"\n"
+                 "arguments = { command = \"sleep 1000\" }\n");
+  CHECK(place("$daybook run --session s --timeout 1 --approval-mode bypass-approvals "
+              "--model script:../long.toml go " +
+              kQuiet) == 7);
+  CHECK_THAT(place.file("err"),
+             Contains("the turn") && Contains("s time was up: timed out after 1 s"));
+  CHECK(place("$daybook log s --full > ../out") == 0);
+  CHECK_THAT(place.file("out"),
+             Contains("the command was stopped: the turn") && !Contains("by the user"));
+}
+
+TEST_CASE("advice can be followed") {
+  const Place place;
+  CHECK(place("mkdir ../gone; " + kAnswer + "--workspace ../gone " + kQuiet) == 0);
+  CHECK(place("rmdir ../gone; $daybook run --session s more --model script:../answer.toml " +
+              kQuiet) == 3);
+  CHECK_THAT(place.file("err"), Contains("is not there; put it back, or start a new session with: "
+                                         "daybook run --workspace DIR PROMPT"));
+  CHECK(place("$daybook backup ../more " + kQuiet) == 2);
+  CHECK_THAT(place.file("err"), Contains("exists already: name a folder that does not"));
+  CHECK(place("touch ../more/x; $daybook backup ../more " + kQuiet) == 2);
+  CHECK_THAT(place.file("err"), Contains("exists already: name a folder that does not"));
+  CHECK(place("$daybook backup \"\" " + kQuiet) == 2);
+  CHECK_THAT(place.file("err"), Contains("name a folder that does not exist yet"));
+  CHECK(place("$daybook reconcile s call-1 " + kQuiet) == 2);
+  CHECK(place.file("err") ==
+        "daybook: 'reconcile' needs --outcome: applied, not-applied or retry\n");
+  CHECK(place("$daybook run --model script:../none.toml go " + kQuiet) == 3);
+  CHECK_THAT(place.file("err"), Contains("No such file or directory"));
+  CHECK(place("$daybook run --model script:../answer.toml --prompt-file ../none " + kQuiet) == 3);
+  CHECK_THAT(place.file("err"), Contains("No such file or directory"));
+  CHECK(place("$daybook run --journal ../answer.toml/j --model script:../answer.toml go " +
+              kQuiet) == 2);
+  CHECK_THAT(place.file("err"), Contains("name another path"));
+  CHECK(place("rm ../journal/JOURNAL; " + kAnswer + kQuiet) == 6);
+  CHECK_THAT(place.file("err"),
+             Contains("has lost its file JOURNAL: restore that file or a backup"));
+}
+
+TEST_CASE("a scenario that says one thing and does another is refused where it says so") {
+  const Place place;
+  const auto said = [&](const std::string& toml) {
+    place.scenario("odd.toml", toml);
+    CHECK(place("$daybook run --model script:../odd.toml go " + kQuiet) == 2);
+    return place.file("err");
+  };
+  CHECK_THAT(said("[[response]]\nstop = \"end\"\n[[response.call]]\ntool = \"grep\"\n"),
+             Contains("odd.toml:2:8: 'stop' is \"end\", but there is a [[response.call]]"));
+  CHECK_THAT(said("[[response]]\ntext = \"x\"\n[[response]]\nreasoning = \"hm\"\n"),
+             Contains("odd.toml:3:1: a response needs 'text' or a [[response.call]]"));
+}
+
 TEST_CASE("numbers out of range are told in the unit they were given in") {
   const Place place;
   const std::string run = "$daybook run --model script:../answer.toml go ";

@@ -56,7 +56,7 @@ TEST_CASE("a backup by the program says nothing but its result") {
   CHECK(shell("$daybook backup copy > out 2> err && $daybook verify --journal copy >> out") == 0);
   CHECK(shell.file("err").empty());
   CHECK(shell.file("out") == "copied the journal to " + shell.dir.str("copy") +
-                                 "\n1 sessions, 15 events, 2 blobs (3023 bytes, 0 unreferenced), "
+                                 "\n1 session, 15 events, 2 blobs (3023 bytes, 0 unreferenced), "
                                  "0 checkpoints: no damage\n");
 }
 

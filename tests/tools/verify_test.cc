@@ -54,13 +54,13 @@ TEST_CASE("verify proves checkpoints equal to the fold") {
   };
   save();
   CHECK(cli.run({"verify"}).code == 0);
-  CHECK_THAT(cli.run({"verify"}).out, Contains("1 checkpoints: no damage"));
+  CHECK_THAT(cli.run({"verify"}).out, Contains("1 checkpoint: no damage"));
   state->title = "tampered";
   save();
   const CliRun bad = cli.run({"verify"});
   CHECK(bad.code == 6);
   CHECK_THAT(bad.out, StartsWith("checkpoint session of session folded: ") &&
-                          Contains("1 checkpoints: 1 damaged\n"));
+                          Contains("1 checkpoint: 1 damaged\n"));
 }
 
 TEST_CASE("verify rebuilds every request when asked") {
@@ -71,7 +71,7 @@ TEST_CASE("verify rebuilds every request when asked") {
   };
   Cli cli = with_folded(body("hello"));
   CHECK_THAT(cli.run({"verify", "--requests"}).out,
-             EndsWith(" 0 checkpoints, 1 requests rebuilt byte-identically: no damage\n"));
+             EndsWith(" 0 checkpoints, 1 request rebuilt byte-identically: no damage\n"));
   CHECK(json_lines(cli.run({"verify", "--requests", "--json"}).out).at(0).at("requests") == 1);
   CHECK(json_lines(cli.run({"verify", "--json"}).out).at(0).count("requests") == 0);
 
