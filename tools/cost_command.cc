@@ -172,20 +172,22 @@ Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls
   calls.exit_code_of_losses = kExitLosses;
   calls.visit = [found = std::move(*found), session = arguments.text("--session"),
                  &calls](const CallVisitor& visit) -> Result<void> {
-    auto report = visit_log_calls(found.sources, {}, [&](replay::Call call) {
+    const auto take = [&](replay::Call call) {
       if (!session || call.session->id == *session) visit(std::move(call));
-    });
-    if (!report) return fail(std::move(report.error()));
+    };
+    // The table merges copies itself; an explanation needs them merged.
+    const LogReport report = calls.wanted ? visit_log_calls(found.sources, {}, take)
+                                          : scan_log_calls(found.sources, {}, take);
     std::vector<SkippedFile> unread = found.unread;
-    unread.insert(unread.end(), report->unread.begin(), report->unread.end());
+    unread.insert(unread.end(), report.unread.begin(), report.unread.end());
     for (const SkippedFile& file : unread) {
       calls.losses.push_back(fmt::format("{}: {}; its calls are missing", file.path, file.why));
     }
-    if (report->damaged > 0) {
+    if (report.damaged > 0) {
       calls.losses.push_back(
           fmt::format("{} damaged lines were left out; `daybook import "
                       "--dry-run` names them",
-                      report->damaged));
+                      report.damaged));
     }
     return {};
   };

@@ -77,22 +77,9 @@ bool preferred(const Kept& a, const Kept& b) {
   return a.session->id < b.session->id;
 }
 
+/// Distinct calls; the scan visits one at a time.
 class Collector {
  public:
-  void add(std::vector<replay::Call> calls) {
-    const std::lock_guard lock(mutex_);
-    for (replay::Call& call : calls) add(std::move(call));
-  }
-
-  void visit(const std::function<void(replay::Call)>& visit) {
-    merge_sessions();
-    std::ranges::sort(kept_, {}, [](const Kept& call) {
-      return std::tie(call.session->kind, call.session->id, call.started_at, call.id);
-    });
-    for (Kept& call : kept_) visit(unpack(call));
-  }
-
- private:
   void add(replay::Call call) {
     Kept made = pack(std::move(call));
     const auto [found, fresh] = by_id_.try_emplace(made.id.lo ^ made.id.hi, kept_.size());
@@ -108,6 +95,15 @@ class Collector {
     other.started_at = first;
   }
 
+  void visit(const std::function<void(replay::Call)>& visit) {
+    merge_sessions();
+    std::ranges::sort(kept_, {}, [](const Kept& call) {
+      return std::tie(call.session->kind, call.session->id, call.started_at, call.id);
+    });
+    for (Kept& call : kept_) visit(unpack(call));
+  }
+
+ private:
   Kept pack(replay::Call call) {
     Kept made;
     made.session = std::move(call.session);
@@ -214,20 +210,35 @@ class Collector {
     for (Kept& call : kept_) call.session = made[{call.session->kind, call.session->id}];
   }
 
-  std::mutex mutex_;
   Texts texts_;
   std::vector<Kept> kept_;
   std::unordered_map<std::uint64_t, std::size_t> by_id_;
 };
 
+/// Gathers some calls before it takes the lock that all files share.
 class FileCalls : public LogSink {
  public:
-  void call(replay::Call call) override { calls.push_back(std::move(call)); }
+  FileCalls(std::mutex& mutex, const std::function<void(replay::Call)>& visit)
+      : mutex_(mutex), visit_(visit) {}
+
+  void call(replay::Call call) override {
+    constexpr std::size_t kMost = 64;
+    calls_.push_back(std::move(call));
+    if (calls_.size() >= kMost) flush();
+  }
+  void flush() {
+    const std::lock_guard lock(mutex_);
+    for (replay::Call& call : calls_) visit_(std::move(call));
+    calls_.clear();
+  }
   Result<void> event(const std::string&, EventDraft) override { return {}; }
   std::unique_ptr<schema::ContentT> content(std::string_view) override { return nullptr; }
   BlobRef blob(std::string_view) override { return {}; }
 
-  std::vector<replay::Call> calls;
+ private:
+  std::mutex& mutex_;
+  const std::function<void(replay::Call)>& visit_;
+  std::vector<replay::Call> calls_;
 };
 
 }  // namespace
@@ -241,9 +252,8 @@ bool preferred_copy(const replay::Call& a, const replay::Call& b) {
   return a.session->id < b.session->id;
 }
 
-Result<LogReport> visit_log_calls(std::span<const LogSource> sources,
-                                  const LogCallsOptions& options,
-                                  const std::function<void(replay::Call)>& visit) {
+LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
+                         const std::function<void(replay::Call)>& visit) {
   // The largest first, each to whoever is free: the threads end together.
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -251,13 +261,13 @@ Result<LogReport> visit_log_calls(std::span<const LogSource> sources,
   std::vector<std::optional<Result<LogReport>>> reports(sources.size());
   std::atomic<std::size_t> next = 0;
   std::atomic<std::uint64_t> bytes = 0;
-  Collector collector;
+  std::mutex mutex;
   const LogFinder finder = finder_over(sources);
 
   const auto work = [&] {
     for (std::size_t i = next++; i < order.size(); i = next++) {
       const LogSource& source = sources[order[i]];
-      FileCalls sink;
+      FileCalls sink(mutex, visit);
       LogReadOptions reading;
       reading.depth = Depth::usage;
       reading.finder = finder;
@@ -271,8 +281,8 @@ Result<LogReport> visit_log_calls(std::span<const LogSource> sources,
         };
       }
       reports[order[i]] = read_log(source, reading, sink);
+      sink.flush();
       if (options.progress) options.progress(bytes += source.size - std::min(told, source.size));
-      collector.add(std::move(sink.calls));
     }
   };
   std::vector<std::jthread> threads;
@@ -289,8 +299,16 @@ Result<LogReport> visit_log_calls(std::span<const LogSource> sources,
       total.unread.push_back({sources[i].path, report.error().message});
     }
   }
-  collector.visit(visit);
   return total;
+}
+
+LogReport visit_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
+                          const std::function<void(replay::Call)>& visit) {
+  Collector collector;
+  LogReport report =
+      scan_log_calls(sources, options, [&](replay::Call call) { collector.add(std::move(call)); });
+  collector.visit(visit);
+  return report;
 }
 
 }  // namespace daybook::tools

@@ -110,7 +110,13 @@ void ClaudeSession::absorb_content(const ClaudeMessage& message) {
   Response& response = *open_;
   message.content.items([&](JsonSpan block) {
     if (reading_.usage_only()) {
-      if (block["type"].is("tool_use")) response.tools.push_back(block["name"].text());
+      JsonSpan type;
+      JsonSpan name;
+      block.members([&](std::string_view key, JsonSpan value) {
+        if (key == "type") type = value;
+        if (key == "name") name = value;
+      });
+      if (type.is("tool_use")) response.tools.push_back(name.text());
       return;
     }
     const std::uint64_t hash = hash_of(block.raw());

@@ -45,19 +45,37 @@ std::size_t string_stop(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Moves `at` behind the string that starts there; on false, to what is wrong. Escapes are not
-/// looked into.
-bool check_string(std::string_view text, std::size_t& at) {
-  ++at;
-  while (true) {
-    at = string_stop(text, at);
-    if (at >= text.size()) return false;
-    if (text[at] == '"') {
-      ++at;
-      return true;
+/// Position of the next quote or control character at or after `at`; or the end.
+std::size_t quote_or_control(std::string_view text, std::size_t at) {
+#ifdef __SSE2__
+  const __m128i quote = _mm_set1_epi8('"');
+  const __m128i last_control = _mm_set1_epi8(0x1f);
+  while (at + 16 <= text.size()) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
+    const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(block, last_control), block);
+    const __m128i hit = _mm_or_si128(control, _mm_cmpeq_epi8(block, quote));
+    if (const int mask = _mm_movemask_epi8(hit); mask != 0) {
+      return at + static_cast<std::size_t>(__builtin_ctz(static_cast<unsigned>(mask)));
     }
-    if (text[at] != '\\' || at + 1 >= text.size()) return false;
-    at += 2;
+    at += 16;
+  }
+#endif
+  while (at < text.size() && text[at] != '"' && static_cast<unsigned char>(text[at]) > 0x1f) ++at;
+  return at;
+}
+
+/// Moves `at` behind the string that starts there; on false, to what is wrong. Escapes are not
+/// looked into: only whether a quote is escaped matters, and the backslashes before it tell.
+bool check_string(std::string_view text, std::size_t& at) {
+  const std::size_t start = ++at;
+  while (true) {
+    at = quote_or_control(text, at);
+    if (at >= text.size() || text[at] != '"') return false;
+    std::size_t before = at;
+    while (before > start && text[before - 1] == '\\') --before;
+    const bool escaped = ((at - before) & 1) != 0;
+    ++at;
+    if (!escaped) return true;
   }
 }
 

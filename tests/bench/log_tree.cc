@@ -140,7 +140,7 @@ class Writer {
     line.raw("isSidechain", "false").text("userType", "external").text("cwd", "/home/dev/shop");
     line.text("sessionId", session).text("version", "2.1.60").text("type", type);
     line.raw("message", std::move(message));
-    if (type == "assistant") line.text("requestId", fmt::format("req_{}_{}", session, number));
+    if (type == "assistant") line.text("requestId", fmt::format("req_{}_{}", session, serial_));
     line.text("uuid", fmt::format("{}-{}", session, number)).text("timestamp", time());
     return line.str();
   }
