@@ -10,10 +10,7 @@
 namespace daybook::tools {
 namespace {
 
-constexpr std::array<MarkerScan::Marker, 2> kMarkers = {{
-    {"\"assistant\"", 1, 8},
-    {"\"compact_boundary\"", 8, 9},
-}};
+constexpr std::array<std::string_view, 2> kMarkers = {"\"assistant\"", "\"compact_boundary\""};
 
 constexpr std::array<std::string_view, 15> kMetadataTypes = {
     "summary",         "attachment",     "progress",     "file-history-snapshot",

@@ -8,15 +8,10 @@
 namespace daybook::tools {
 namespace {
 
-constexpr std::array<MarkerScan::Marker, 7> kMarkers = {{
-    {"\"token_count\"", 6, 8},
-    {"\"token_usage_record\"", 6, 12},
-    {"\"turn_context\"", 5, 13},
-    {"\"session_meta\"", 8, 10},
-    {"\"thread_settings_applied\"", 7, 16},
-    {"\"compacted\"", 4, 10},
-    {"\"turn.completed\"", 5, 7},
-}};
+constexpr std::array<std::string_view, 7> kMarkers = {
+    "\"token_count\"",   "\"token_usage_record\"",      "\"turn_context\"",
+    "\"session_meta\"",  "\"thread_settings_applied\"", "\"compacted\"",
+    "\"turn.completed\""};
 
 /// Files of two sessions one after the other: the second header is no copied one when nothing
 /// says that the first thread was forked and it comes later than a fork's burst.

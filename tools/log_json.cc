@@ -50,13 +50,22 @@ std::size_t quote_or_control(std::string_view text, std::size_t at) {
 #ifdef __SSE2__
   const __m128i quote = _mm_set1_epi8('"');
   const __m128i last_control = _mm_set1_epi8(0x1f);
-  while (at + 16 <= text.size()) {
-    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
+  const auto hits = [&](std::size_t from) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + from));
     const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(block, last_control), block);
-    const __m128i hit = _mm_or_si128(control, _mm_cmpeq_epi8(block, quote));
-    if (const int mask = _mm_movemask_epi8(hit); mask != 0) {
-      return at + static_cast<std::size_t>(__builtin_ctz(static_cast<unsigned>(mask)));
-    }
+    return static_cast<unsigned>(
+        _mm_movemask_epi8(_mm_or_si128(control, _mm_cmpeq_epi8(block, quote))));
+  };
+  while (at + 64 <= text.size()) {
+    const std::uint64_t mask = hits(at) | (std::uint64_t{hits(at + 16)} << 16) |
+                               (std::uint64_t{hits(at + 32)} << 32) |
+                               (std::uint64_t{hits(at + 48)} << 48);
+    if (mask != 0) return at + static_cast<std::size_t>(__builtin_ctzll(mask));
+    at += 64;
+  }
+  while (at + 16 <= text.size()) {
+    const unsigned mask = hits(at);
+    if (mask != 0) return at + static_cast<std::size_t>(__builtin_ctz(mask));
     at += 16;
   }
 #endif
@@ -120,20 +129,55 @@ bool check_scalar(std::string_view text, std::size_t& at) {
 }
 
 /// Moves `at` to the value behind the key there.
-bool check_key(std::string_view text, std::size_t& at) {
-  if (at >= text.size() || text[at] != '"' || !check_string(text, at)) return false;
+bool check_key(std::string_view text, std::size_t& at, std::string_view& key) {
+  if (at >= text.size() || text[at] != '"') return false;
+  const std::size_t start = at;
+  if (!check_string(text, at)) return false;
+  key = text.substr(start + 1, at - start - 2);
   at = log_json::skip_space(text, at);
   if (at >= text.size() || text[at] != ':') return false;
   at = log_json::skip_space(text, at + 1);
   return true;
 }
 
+}  // namespace
+
+/// Notes values as they begin and end.
+class JsonTapeWriter {
+ public:
+  JsonTapeWriter(JsonTape* tape, std::string_view text) : tape_(tape), text_(text) {
+    if (tape_ != nullptr) tape_->entries_.clear();
+  }
+  void begin(std::size_t depth, std::string_view key, std::size_t at) {
+    if (tape_ == nullptr || depth > JsonTape::kDepth) return;
+    open_[depth] = tape_->entries_.size();
+    tape_->entries_.push_back({key, text_.substr(at), 0, depth < JsonTape::kDepth});
+  }
+  void end(std::size_t depth, std::size_t at) {
+    if (tape_ == nullptr || depth > JsonTape::kDepth) return;
+    auto& entry = tape_->entries_[open_[depth]];
+    const auto from = static_cast<std::size_t>(entry.value.data() - text_.data());
+    entry.value = text_.substr(from, at - from);
+    entry.next = tape_->entries_.size();
+  }
+
+ private:
+  JsonTape* tape_;
+  std::string_view text_;
+  std::array<std::size_t, JsonTape::kDepth + 1> open_{};
+};
+
+namespace {
+
 /// Moves `at` behind the value there; on false, to what is wrong. Containers are kept on a stack
 /// of their own, so that no input can exhaust the thread's.
-bool check_value(std::string_view text, std::size_t& at) {
+bool check_value(std::string_view text, std::size_t& at, JsonTape* tape = nullptr) {
   std::array<char, kMostJsonNesting> open;
   std::size_t depth = 0;
+  std::string_view key;
+  JsonTapeWriter writer(tape, text);
   while (true) {
+    writer.begin(depth, key, at);
     if (at < text.size() && (text[at] == '{' || text[at] == '[')) {
       if (depth == open.size()) return false;
       const char end = text[at] == '{' ? '}' : ']';
@@ -141,7 +185,8 @@ bool check_value(std::string_view text, std::size_t& at) {
       if (at >= text.size()) return false;
       if (text[at] != end) {
         open[depth++] = end;
-        if (end == '}' && !check_key(text, at)) return false;
+        key = {};
+        if (end == '}' && !check_key(text, at, key)) return false;
         continue;
       }
       ++at;
@@ -150,6 +195,7 @@ bool check_value(std::string_view text, std::size_t& at) {
     }
     // A value is complete: close what it closes, or go to the next one.
     while (true) {
+      writer.end(depth, at);
       if (depth == 0) return true;
       at = log_json::skip_space(text, at);
       if (at >= text.size()) return false;
@@ -159,7 +205,8 @@ bool check_value(std::string_view text, std::size_t& at) {
     }
     if (text[at] != ',') return false;
     at = log_json::skip_space(text, at + 1);
-    if (open[depth - 1] == '}' && !check_key(text, at)) return false;
+    key = {};
+    if (open[depth - 1] == '}' && !check_key(text, at, key)) return false;
   }
 }
 
@@ -275,11 +322,11 @@ JsonSpan::Start JsonSpan::start_of(std::string_view text) {
   return {JsonSpan(text.substr(0, at)), at};
 }
 
-std::optional<JsonSpan> JsonSpan::whole(std::string_view text) {
+std::optional<JsonSpan> JsonSpan::whole(std::string_view text, JsonTape* tape) {
   const std::size_t start = log_json::skip_space(text, 0);
   std::size_t end = start;
-  if (!check_value(text, end) || log_json::skip_space(text, end) != text.size()) return {};
-  return JsonSpan(text.substr(start, end - start));
+  if (!check_value(text, end, tape) || log_json::skip_space(text, end) != text.size()) return {};
+  return tape == nullptr ? JsonSpan(text.substr(start, end - start)) : JsonSpan(*tape, 0);
 }
 
 bool JsonSpan::is_number() const {

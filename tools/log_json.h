@@ -8,19 +8,40 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace daybook::tools {
 
 /// Nesting that is accepted.
 inline constexpr int kMostJsonNesting = 512;
 
+/// Where the values of a text are, down to a few levels: found while the text is checked, so that
+/// looking at them does not go through the text again. Reusable.
+class JsonTape {
+ public:
+  /// Deep enough for the blocks of a message and the parts of a usage object.
+  static constexpr std::size_t kDepth = 4;
+
+ private:
+  friend class JsonSpan;
+  friend class JsonTapeWriter;
+  struct Entry {
+    std::string_view key;  // "" for an array's value
+    std::string_view value;
+    std::size_t next = 0;    // entry behind this value and all in it
+    bool has_inner = false;  // what is in it is on the tape too
+  };
+  std::vector<Entry> entries_;
+};
+
 /// One value inside a text that outlives it. Only made from text that was checked to be JSON.
 class JsonSpan {
  public:
   JsonSpan() = default;
 
-  /// The value that is all of `text` but white space; nothing when it is not JSON.
-  static std::optional<JsonSpan> whole(std::string_view text);
+  /// The value that is all of `text` but white space; nothing when it is not JSON. With a tape,
+  /// which must outlive the value and everything taken from it, its members are found at once.
+  static std::optional<JsonSpan> whole(std::string_view text, JsonTape* tape = nullptr);
   struct Start;
   /// The value that `text` starts with, whatever follows it.
   static Start start_of(std::string_view text);
@@ -59,7 +80,16 @@ class JsonSpan {
 
  private:
   explicit JsonSpan(std::string_view text) : text_(text) {}
+  JsonSpan(const JsonTape& tape, std::size_t entry)
+      : text_(tape.entries_[entry].value),
+        tape_(tape.entries_[entry].has_inner ? &tape : nullptr),
+        entry_(entry) {}
+  template <class Visit>
+  void each_on_tape(const Visit& visit) const;
+
   std::string_view text_;
+  const JsonTape* tape_ = nullptr;  // null: looked for in the text
+  std::size_t entry_ = 0;
 };
 
 struct JsonSpan::Start {
@@ -78,8 +108,17 @@ std::size_t skip_space(std::string_view text, std::size_t at);
 }  // namespace log_json
 
 template <class Visit>
+void JsonSpan::each_on_tape(const Visit& visit) const {
+  const auto& entries = tape_->entries_;
+  for (std::size_t at = entry_ + 1; at < entries[entry_].next; at = entries[at].next) {
+    visit(entries[at].key, JsonSpan(*tape_, at));
+  }
+}
+
+template <class Visit>
 void JsonSpan::members(Visit&& visit) const {
   if (!is_object()) return;
+  if (tape_ != nullptr) return each_on_tape(visit);
   std::size_t at = log_json::skip_space(text_, 1);
   while (text_[at] == '"') {
     const std::size_t key_end = log_json::skip_string(text_, at);
@@ -96,6 +135,9 @@ void JsonSpan::members(Visit&& visit) const {
 template <class Visit>
 void JsonSpan::items(Visit&& visit) const {
   if (!is_array()) return;
+  if (tape_ != nullptr) {
+    return each_on_tape([&](std::string_view, JsonSpan value) { visit(value); });
+  }
   std::size_t at = log_json::skip_space(text_, 1);
   if (text_[at] == ']') return;
   while (true) {

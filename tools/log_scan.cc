@@ -1,7 +1,7 @@
 #include "tools/log_scan.h"
 
 #include <algorithm>
-#include <array>
+#include <cstring>
 
 #include "schema/result.h"
 
@@ -11,9 +11,28 @@
 
 namespace daybook::tools {
 
+MarkerScan::MarkerScan(std::span<const std::string_view> markers) {
+  std::size_t letters = 0;
+  for (const std::string_view text : markers) {
+    DAYBOOK_CHECK(text.size() >= sizeof(std::uint64_t) && text[0] == '"');
+    Marker marker{text, 0};
+    std::memcpy(&marker.first8, text.data(), sizeof marker.first8);
+    markers_.push_back(marker);
+    if (std::ranges::find(seconds_, text[1]) != seconds_.end()) continue;
+    DAYBOOK_CHECK(letters < seconds_.size());
+    seconds_[letters++] = text[1];
+  }
+  DAYBOOK_CHECK(letters > 0);
+  for (; letters < seconds_.size(); ++letters) seconds_[letters] = seconds_[0];
+}
+
+/// Whether a marker is at `at`, behind which there are at least 8 bytes.
 bool MarkerScan::matches(std::string_view text, std::size_t at) const {
-  return std::ranges::any_of(
-      markers_, [&](const Marker& marker) { return text.substr(at).starts_with(marker.text); });
+  std::uint64_t first8 = 0;
+  std::memcpy(&first8, text.data() + at, sizeof first8);
+  return std::ranges::any_of(markers_, [&](const Marker& marker) {
+    return marker.first8 == first8 && text.substr(at).starts_with(marker.text);
+  });
 }
 
 std::size_t MarkerScan::find_slowly(std::string_view text, std::size_t from) const {
@@ -24,81 +43,32 @@ std::size_t MarkerScan::find_slowly(std::string_view text, std::size_t from) con
 
 #ifdef __SSE2__
 
-namespace {
-
-/// Starts in the 16 bytes at `at` where the probes of one marker agree.
-struct Probe {
-  __m128i a;
-  __m128i b;
-  std::size_t offset_a;
-  std::size_t offset_b;
-};
-
-template <std::size_t kCount>
-int candidates(const char* at, const std::array<Probe, 8>& probes) {
-  __m128i any = _mm_setzero_si128();
-  for (std::size_t i = 0; i < kCount; ++i) {
-    const Probe& probe = probes[i];
-    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + probe.offset_a));
-    const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + probe.offset_b));
-    any = _mm_or_si128(any, _mm_and_si128(_mm_cmpeq_epi8(a, probe.a), _mm_cmpeq_epi8(b, probe.b)));
-  }
-  return _mm_movemask_epi8(any);
-}
-
-/// Where a marker starts; or where the search stopped, short of the end of the text.
-struct Scanned {
-  std::size_t at;
-  bool found;
-};
-
-template <std::size_t kCount, class Matches>
-Scanned scan(std::string_view text, const std::array<Probe, 8>& probes, const Matches& matches) {
+std::size_t MarkerScan::find(std::string_view text) const {
+  const __m128i quote = _mm_set1_epi8('"');
+  const __m128i a = _mm_set1_epi8(seconds_[0]);
+  const __m128i b = _mm_set1_epi8(seconds_[1]);
+  const __m128i c = _mm_set1_epi8(seconds_[2]);
+  // Positions of a quote that one of the second letters follows.
+  const auto starts = [&](const char* at) {
+    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i second = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 1));
+    const __m128i letter =
+        _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(second, a), _mm_cmpeq_epi8(second, b)),
+                     _mm_cmpeq_epi8(second, c));
+    return static_cast<unsigned>(
+        _mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(first, quote), letter)));
+  };
+  constexpr std::size_t kStep = 32;
   std::size_t at = 0;
-  // 16 starts a step, each looking up to 32 bytes ahead.
-  for (; at + 48 <= text.size(); at += 16) {
-    int mask = candidates<kCount>(text.data() + at, probes);
+  for (; at + kStep + 16 <= text.size(); at += kStep) {
+    unsigned mask = starts(text.data() + at) | (starts(text.data() + at + 16) << 16);
     while (mask != 0) {
-      const auto bit = static_cast<std::size_t>(__builtin_ctz(static_cast<unsigned>(mask)));
-      if (matches(at + bit)) return {at + bit, true};
+      const std::size_t place = at + static_cast<std::size_t>(__builtin_ctz(mask));
+      if (matches(text, place)) return place;
       mask &= mask - 1;
     }
   }
-  return {at, false};
-}
-
-}  // namespace
-
-std::size_t MarkerScan::find(std::string_view text) const {
-  DAYBOOK_CHECK(!markers_.empty() && markers_.size() <= 8);
-  std::array<Probe, 8> probes{};
-  for (std::size_t i = 0; i < markers_.size(); ++i) {
-    const Marker& marker = markers_[i];
-    probes[i] = {_mm_set1_epi8(marker.text[marker.probe_a]),
-                 _mm_set1_epi8(marker.text[marker.probe_b]), marker.probe_a, marker.probe_b};
-  }
-  const auto check = [&](std::size_t at) { return matches(text, at); };
-  const Scanned result = [&]() -> Scanned {
-    switch (markers_.size()) {
-      case 1:
-        return scan<1>(text, probes, check);
-      case 2:
-        return scan<2>(text, probes, check);
-      case 3:
-        return scan<3>(text, probes, check);
-      case 4:
-        return scan<4>(text, probes, check);
-      case 5:
-        return scan<5>(text, probes, check);
-      case 6:
-        return scan<6>(text, probes, check);
-      case 7:
-        return scan<7>(text, probes, check);
-      default:
-        return scan<8>(text, probes, check);
-    }
-  }();
-  return result.found ? result.at : find_slowly(text, result.at);
+  return find_slowly(text, at);
 }
 
 #else

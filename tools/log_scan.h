@@ -3,9 +3,10 @@
 // and quoted text that talks about them (escaped quotes) does not match.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,24 +14,23 @@ namespace daybook::tools {
 
 class MarkerScan {
  public:
-  /// One marker; two of its bytes that are rare side by side are compared first.
-  struct Marker {
-    std::string_view text;  // 2 to 32 bytes, static
-    unsigned probe_a = 0;   // positions in text
-    unsigned probe_b = 0;
-  };
-
-  /// `markers` must be static; at most 8.
-  explicit MarkerScan(std::span<const Marker> markers) : markers_(markers) {}
+  /// Markers begin with a quote, are at least 8 bytes long, static, and have at most three
+  /// different second letters.
+  explicit MarkerScan(std::span<const std::string_view> markers);
 
   /// Position of the first marker in `text`, or npos.
   std::size_t find(std::string_view text) const;
 
  private:
-  std::size_t find_slowly(std::string_view text, std::size_t from) const;
+  struct Marker {
+    std::string_view text;
+    std::uint64_t first8 = 0;
+  };
   bool matches(std::string_view text, std::size_t at) const;
+  std::size_t find_slowly(std::string_view text, std::size_t from) const;
 
-  std::span<const Marker> markers_;
+  std::vector<Marker> markers_;
+  std::array<char, 3> seconds_{};
 };
 
 }  // namespace daybook::tools

@@ -284,7 +284,7 @@ std::string visit_records(LogReading& reading, const LogLine& line,
                           const std::function<void(const LogRecord&)>& visit) {
   const std::string_view text = line.text;
   if (log_json::skip_space(text, 0) == text.size()) return {};
-  if (const auto whole = JsonSpan::whole(text); whole && !line.too_long) {
+  if (const auto whole = JsonSpan::whole(text, &reading.tape()); whole && !line.too_long) {
     const auto before = static_cast<std::size_t>(whole->raw().data() - text.data());
     visit({*whole, line.offset + before});
     return {};

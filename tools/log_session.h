@@ -35,6 +35,9 @@ class LogReading {
   bool usage_only() const { return options_.depth == Depth::usage; }
   bool whole() const { return options_.depth == Depth::whole; }
 
+  /// For the values of the current record.
+  JsonTape& tape() { return tape_; }
+
   /// Takes a line before its records are looked at.
   void begin_line(const LogLine& line);
   /// Digest of the file's bytes up to `end`, which must not lie behind the current line.
@@ -58,6 +61,7 @@ class LogReading {
   LogReport report_;
   std::optional<Error> error_;
   Digester digester_;
+  JsonTape tape_;
   std::string_view line_;          // bytes of the current line
   std::uint64_t line_offset_ = 0;  // of line_
   std::uint64_t digested_ = 0;     // bytes of the file in digester_

@@ -33,10 +33,7 @@ class Dripping : public tools::ByteSource {
   std::size_t at_ = 0;
 };
 
-constexpr std::array<tools::MarkerScan::Marker, 2> kMarkers = {{
-    {"\"assistant\"", 1, 8},
-    {"\"token_count\"", 6, 8},
-}};
+constexpr std::array<std::string_view, 2> kMarkers = {"\"assistant\"", "\"token_count\""};
 
 std::string random_text(std::mt19937& random, std::size_t size) {
   std::string text;
@@ -67,7 +64,7 @@ TEST_CASE("markers are found where a plain search finds them") {
   for (int i = 0; i < 2000; ++i) {
     const std::string text = random_text(random, random() % 400);
     std::size_t expected = std::string::npos;
-    for (const auto& marker : kMarkers) expected = std::min(expected, text.find(marker.text));
+    for (const auto marker : kMarkers) expected = std::min(expected, text.find(marker));
     CHECK(scan.find(text) == expected);
   }
 }
@@ -152,6 +149,38 @@ TEST_CASE("members, items, text and counts") {
   CHECK(value["a2"].is_null());
   CHECK_FALSE(value["none"]);
   CHECK(JsonSpan::whole("\"a\xff\"")->text() == "a\xef\xbf\xbd");
+}
+
+/// Everything that can be reached, as text.
+std::string walked(JsonSpan value) {
+  if (value.is_object()) {
+    std::string out = "{";
+    value.members([&](std::string_view key, JsonSpan member) {
+      out.append(key).append("=").append(walked(member)).append(";");
+    });
+    return out + "}";
+  }
+  if (value.is_array()) {
+    std::string out = "[";
+    value.items([&](JsonSpan item) { out += walked(item) + ","; });
+    return out + "]";
+  }
+  return std::string(value.raw());
+}
+
+TEST_CASE("a tape tells the same values as the text does") {
+  tools::JsonTape tape;
+  for (const auto* text :
+       {R"({"a":{"b":{"c":{"d":{"e":[1,{"f":2}]}}},"x":[]},"y":[[[[[3]]]],{}],"a":"\\\"z"})", "[]",
+        "{}", "7", R"([{"k":null},[true,"s"],{"m":{"n":[{"o":[0]}]}}])"}) {
+    INFO(text);
+    const auto plain = JsonSpan::whole(text);
+    const auto taped = JsonSpan::whole(text, &tape);
+    REQUIRE(plain.has_value());
+    REQUIRE(taped.has_value());
+    CHECK(taped->raw() == plain->raw());
+    CHECK(walked(*taped) == walked(*plain));
+  }
 }
 
 TEST_CASE("times") {
