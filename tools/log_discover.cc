@@ -64,6 +64,20 @@ bool is_atif_document(std::string_view start) {
          start.find("\"ATIF") != std::string_view::npos;
 }
 
+/// A little at a time: a log's kind shows in its first lines.
+class Sips : public ByteSource {
+ public:
+  explicit Sips(ByteSource& from) : from_(from) {}
+  Result<std::size_t> read(char* into, std::size_t size) override {
+    constexpr std::size_t kSip = 8192;
+    return from_.read(into, std::min(size, kSip));
+  }
+  std::uint64_t consumed() const override { return from_.consumed(); }
+
+ private:
+  ByteSource& from_;
+};
+
 struct Probe {
   std::optional<LogKind> kind;
   bool compressed = false;
@@ -75,7 +89,8 @@ Result<Probe> probe(const std::string& path) {
   if (!bytes) return fail(bytes.error());
   Probe found;
   found.compressed = (*bytes)->compressed();
-  LineReader lines(**bytes);
+  Sips sips(**bytes);
+  LineReader lines(sips);
   LogLine line;
   std::string beginning;
   for (int i = 0; i < kMostProbedLines && lines.read_bytes() < kMostProbedBytes; ++i) {
@@ -281,13 +296,15 @@ std::vector<std::string> usual_log_places(const engine::Environment& environment
 Result<Discovery> discover_logs(std::span<const std::string> paths) {
   Discovery found;
   for (const std::string& path : paths) DAYBOOK_TRY(Walk(found).start(path));
-  // A file that two of the paths lead to is one.
   std::ranges::sort(found.sources, {}, &LogSource::path);
-  const auto [first, last] = std::ranges::unique(found.sources, {}, [](const LogSource& source) {
-    std::error_code ignored;
-    return fs::weakly_canonical(source.path, ignored).string();
-  });
-  found.sources.erase(first, last);
+  if (paths.size() > 1) {
+    // A file that two of the paths lead to is one.
+    const auto [first, last] = std::ranges::unique(found.sources, {}, [](const LogSource& source) {
+      std::error_code ignored;
+      return fs::weakly_canonical(source.path, ignored).string();
+    });
+    found.sources.erase(first, last);
+  }
   drop_twins(found.sources);
   std::ranges::sort(found.sources, {},
                     [](const LogSource& source) { return std::tie(source.file, source.path); });
