@@ -1,0 +1,272 @@
+#include "replay/cache_attribution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <unordered_set>
+
+#include "replay/cache_trial.h"
+
+namespace daybook::replay {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::size_t kCallsKept = 64;    // of a chain
+constexpr std::size_t kRecentKept = 128;  // of all chains
+constexpr std::size_t kChainsKept = 1024;
+/// Requests a minute with one cache key from which on some go to another machine.
+constexpr std::size_t kOverflowPerMinute = 15;
+
+struct DigestHash {
+  std::size_t operator()(const Digest& digest) const { return digest.lo; }
+};
+
+std::string chain_key(const std::string& session, const std::string& lineage) {
+  return session + '\n' + lineage;
+}
+
+bool same_scope(const CacheCall& a, const CacheCall& b, const CacheRules& rules) {
+  const auto counts = [&](ScopePart part) {
+    return rules.scope[static_cast<std::size_t>(part)] == RuleTruth::yes;
+  };
+  return (!counts(ScopePart::provider) || a.scope.provider == b.scope.provider) &&
+         (!counts(ScopePart::model) || a.scope.model == b.scope.model) &&
+         (!counts(ScopePart::key) || a.scope.key == b.scope.key) &&
+         (!counts(ScopePart::tier) || a.scope.tier == b.scope.tier) &&
+         (!counts(ScopePart::workspace) || a.scope.workspace == b.scope.workspace) &&
+         (!counts(ScopePart::region) || a.scope.region == b.scope.region);
+}
+
+}  // namespace
+
+std::uint64_t CallVerdict::lost_tokens() const {
+  std::uint64_t sum = 0;
+  for (const CachePortion& portion : lost) sum += portion.tokens;
+  return sum;
+}
+
+const CachePortion* CallVerdict::main_loss() const {
+  const auto found = std::ranges::max_element(lost, {}, &CachePortion::tokens);
+  return found == lost.end() ? nullptr : &*found;
+}
+
+CacheAttributor::CacheAttributor(const CacheRuleBook& book, SegmentBytes bytes)
+    : book_(book), bytes_(std::move(bytes)) {}
+
+CacheAttributor::~CacheAttributor() = default;
+
+/// What a transcript does not tell: that something precedes the messages, and where markers are.
+void CacheAttributor::complete(CacheCall& call) const {
+  const CacheRules& rules = book_.rules(call);
+  const auto chain = chains_.find(chain_key(call.session, call.lineage));
+  const bool known = chain != chains_.end() && !chain->second.calls.empty();
+  std::uint64_t head = known ? chain->second.head_bytes : 0;
+  if (!known && call.input()) {
+    const double ratio = scale_.tokens_per_byte();
+    std::uint64_t bytes = 0;
+    for (const CacheSegment& segment : call.segments) bytes += segment.bytes;
+    const double total = static_cast<double>(*call.input()) / ratio;
+    head = static_cast<std::uint64_t>(std::max(1.0, total - static_cast<double>(bytes)));
+  }
+  CacheSegment opaque;
+  opaque.area = CacheArea::tools;
+  opaque.content = Digest::of("head of " + call.session + '\n' + call.lineage);
+  opaque.bytes = head;
+  call.segments.insert(call.segments.begin(), opaque);
+  if (rules.lookup != CacheLookup::markers) return;
+  schema::CacheTtl ttl = written_ttl(call);
+  if (ttl == schema::CacheTtl::none && known && !chain->second.calls.back()->marks.empty()) {
+    ttl = chain->second.calls.back()->marks.back().ttl;
+  }
+  if (ttl == schema::CacheTtl::none) ttl = schema::CacheTtl::minutes_5;
+  const std::size_t messages = area_of(call, CacheArea::messages).size();
+  call.marks.clear();
+  if (call.segments.size() > messages) {
+    call.marks.push_back({static_cast<std::uint32_t>(call.segments.size() - messages - 1), ttl});
+  }
+  if (known) {
+    // Clients keep a marker where the last request ended.
+    const std::size_t shared = common_prefix(call.segments, chain->second.calls.back()->segments);
+    if (shared > call.marks.back().segment + 1 && shared < call.segments.size()) {
+      call.marks.push_back({static_cast<std::uint32_t>(shared - 1), ttl});
+    }
+  }
+  if (messages > 0) {
+    call.marks.push_back({static_cast<std::uint32_t>(call.segments.size() - 1), ttl});
+  }
+}
+
+/// The call of the same chain that this one goes on from.
+CacheAttributor::Shared CacheAttributor::predecessor(const CacheCall& call) const {
+  const auto found = chains_.find(chain_key(call.session, call.lineage));
+  std::vector<Shared> pool;
+  if (found != chains_.end()) pool.assign(found->second.calls.begin(), found->second.calls.end());
+  if (pool.empty() && call.forked) {
+    const auto ours = [&](const Shared& each) { return each->session == call.parent; };
+    std::ranges::copy_if(recent_, std::back_inserter(pool), ours);
+  }
+  if (pool.empty()) return nullptr;
+  if (common_prefix(pool.back()->segments, call.segments) == pool.back()->segments.size()) {
+    return pool.back();
+  }
+  if (call.base_version != 0) {
+    const auto base = std::ranges::find(pool, call.base_version,
+                                        [](const Shared& each) { return each->request_version; });
+    if (base != pool.end()) return *base;
+  }
+  // The one it shares most with; of several the latest.
+  std::unordered_set<Digest, DigestHash> ours;
+  for (const CacheSegment& segment : call.segments) ours.insert(segment.content);
+  Shared best;
+  std::uint64_t most = 0;
+  bool best_has_message = false;
+  for (auto each = pool.rbegin(); each != pool.rend(); ++each) {
+    std::uint64_t bytes = 0;
+    bool message = false;
+    for (const CacheSegment& segment : (*each)->segments) {
+      if (!ours.contains(segment.content)) continue;
+      bytes += segment.bytes + 1;
+      message = message || segment.area == CacheArea::messages;
+    }
+    if (best != nullptr && bytes <= most) continue;
+    best = *each;
+    most = bytes;
+    best_has_message = message;
+  }
+  if (best_has_message || call.after_compaction) return best;
+  // Without a message in common it is a chain of its own, unless it has grown.
+  const std::size_t now = area_of(call, CacheArea::messages).size();
+  const std::size_t before = area_of(*best, CacheArea::messages).size();
+  return now > before ? best : nullptr;
+}
+
+/// A call of another chain with the same beginning, cut to it.
+CacheAttributor::Shared CacheAttributor::shared_beginning(const CacheCall& call) const {
+  const CacheRules& rules = book_.rules(call);
+  const auto life = static_cast<std::int64_t>(rules.ttl_s.most) * kSecond;
+  Shared best;
+  std::size_t length = 0;
+  for (auto each = recent_.rbegin(); each != recent_.rend(); ++each) {
+    if (call.start - (*each)->start >= life || !same_scope(**each, call, rules)) continue;
+    if (&book_.rules(**each) != &rules) continue;
+    const std::size_t shared = common_prefix((*each)->segments, call.segments);
+    if (shared <= length) continue;
+    if (rules.lookup == CacheLookup::endings && shared < (*each)->segments.size()) continue;
+    best = *each;
+    length = shared;
+  }
+  if (best == nullptr) return nullptr;
+  auto cut = std::make_shared<CacheCall>(*best);
+  cut->segments.resize(length);
+  std::erase_if(cut->marks, [&](const CacheMark& mark) { return mark.segment >= length; });
+  if (rules.lookup == CacheLookup::markers) {
+    if (cut->marks.empty()) return nullptr;
+    cut->segments.resize(cut->marks.back().segment + 1);
+  }
+  // Its total is that of the whole request, not of this beginning.
+  cut->usage.input_total.reset();
+  cut->usage.input_uncached.reset();
+  return cut;
+}
+
+CacheAttributor::Baseline CacheAttributor::baseline_of(const CacheCall& call) {
+  if (auto before = predecessor(call)) return {std::move(before), false};
+  return {shared_beginning(call), true};
+}
+
+std::string CacheAttributor::provider_hint(const CacheCall& call) const {
+  const auto busy = std::ranges::count_if(recent_, [&](const Shared& each) {
+    return call.start - each->start < 60 * kSecond && each->scope == call.scope;
+  });
+  return static_cast<std::size_t>(busy) > kOverflowPerMinute
+             ? fmt::format("{} calls of this scope in a minute: some go to another machine", busy)
+             : "evicted early, or answered by another machine";
+}
+
+void CacheAttributor::attribute(CallVerdict& verdict, const Baseline& baseline) {
+  const CacheCall& call = *verdict.call;
+  CacheTrial trial(*baseline.call, call, book_.rules(call), store_, scale_, baseline.cold, bytes_);
+  TrialResult result = trial.run();
+  verdict.causes = std::move(result.causes);
+  verdict.predicted = result.predicted;
+  verdict.lost = std::move(result.lost);
+  verdict.contradicted = result.contradicted;
+  const auto is_provider = [](const CachePortion& portion) {
+    return portion.causes.contains(Leaf::provider);
+  };
+  if (std::ranges::any_of(verdict.lost, is_provider)) verdict.hint = provider_hint(call);
+}
+
+CallVerdict CacheAttributor::take(CacheCall given) {
+  if (given.evidence == schema::Evidence::rebuilt) complete(given);
+  CallVerdict verdict;
+  verdict.call = std::make_shared<const CacheCall>(std::move(given));
+  const CacheCall& call = *verdict.call;
+  verdict.measured = call.input().has_value();
+  if (verdict.measured) {
+    verdict.input = *call.input();
+    verdict.read = std::min(call.read(), verdict.input);
+  }
+  if (call.evidence == schema::Evidence::usage_only) {
+    if (verdict.measured) {
+      auto finding = ladder_.take(call, book_.rules(call));
+      if (finding.first) verdict.fresh_leaf = Leaf::cold;
+      for (auto& [causes, tokens] : finding.lost) {
+        verdict.lost.push_back({std::move(causes), tokens});
+      }
+    }
+    verdict.fresh = verdict.input - verdict.read - verdict.lost_tokens();
+    return verdict;
+  }
+  const Baseline baseline = baseline_of(call);
+  if (baseline.call == nullptr || baseline.cold) verdict.fresh_leaf = Leaf::cold;
+  if (!baseline.cold) verdict.baseline = baseline.call;
+  if (verdict.measured && !call.segments.empty()) {
+    Prompt prompt = layout(call, book_.rules(call), {});
+    scale_.pin(prompt.points.back(), verdict.input);
+    const std::uint64_t cached = verdict.read + call.usage.cache_write.value_or(0);
+    if (book_.rules(call).lookup == CacheLookup::markers && !prompt.marks.empty() && cached > 0) {
+      scale_.pin(prompt.points[prompt.marks.back().segment], cached);
+    }
+  }
+  if (baseline.call != nullptr && verdict.measured) attribute(verdict, baseline);
+  DAYBOOK_CHECK(verdict.read + verdict.lost_tokens() <= verdict.input);
+  verdict.fresh = verdict.input - verdict.read - verdict.lost_tokens();
+  remember(verdict);
+  return verdict;
+}
+
+void CacheAttributor::remember(const CallVerdict& verdict) {
+  const CacheCall& call = *verdict.call;
+  const CacheRules& rules = book_.rules(call);
+  const std::int64_t first_byte = call.first_byte != 0 ? call.first_byte : call.end;
+  // Without a byte of an answer nothing says that the request was processed.
+  if (!call.answered && call.first_byte == 0) return;
+  Prompt prompt = layout(call, rules, {});
+  scale_.estimate(prompt);
+  const CacheRead read = store_.read(prompt, rules, call.start, {});
+  store_.write(prompt, rules, call.start, std::max(first_byte, call.start), read);
+  if (std::ranges::find(rules.scope, RuleTruth::maybe) != std::end(rules.scope)) {
+    const Prompt apart = layout(call, rules, {true, std::nullopt});
+    const CacheRead again = store_.read(apart, rules, call.start, {});
+    store_.write(apart, rules, call.start, std::max(first_byte, call.start), again);
+  }
+  if (!call.answered) return;
+  Chain& chain = chains_[chain_key(call.session, call.lineage)];
+  if (call.evidence == schema::Evidence::rebuilt) {
+    chain.head_bytes = call.segments.front().bytes;
+  }
+  chain.used = ++clock_;
+  chain.calls.push_back(verdict.call);
+  if (chain.calls.size() > kCallsKept) chain.calls.pop_front();
+  recent_.push_back(verdict.call);
+  if (recent_.size() > kRecentKept) recent_.pop_front();
+  if (chains_.size() > kChainsKept) {
+    chains_.erase(
+        std::ranges::min_element(chains_, {}, [](const auto& item) { return item.second.used; }));
+  }
+}
+
+}  // namespace daybook::replay

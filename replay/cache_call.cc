@@ -1,0 +1,258 @@
+#include "replay/cache_call.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "schema/json.h"
+
+namespace daybook::replay {
+namespace {
+
+bool is_one_of(std::string_view type, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, type) != names.end();
+}
+
+Json text_block(const Json& text) {
+  Json block = Json::object();
+  block["type"] = "text";
+  block["text"] = text;
+  return block;
+}
+
+/// What a message's content says about it; the content itself becomes its canonical form.
+struct ContentView {
+  std::uint32_t blocks = 0;
+  bool tool_result = false;
+  bool image = false;
+  bool reasoning = false;
+  bool rewritten = false;  // the canonical form differs from the recorded one
+};
+
+void view_blocks(Json& content, ContentView& view) {
+  for (Json& block : content) {
+    const std::string type = json_text(block, "type");
+    view.tool_result |= type == "tool_result";
+    view.image |= is_one_of(type, {"image", "image_url", "input_image"});
+    view.reasoning |= is_one_of(type, {"thinking", "redacted_thinking"});
+    if (block.is_object() && block.erase("cache_control") > 0) view.rewritten = true;
+  }
+  view.blocks += static_cast<std::uint32_t>(content.size());
+}
+
+void view_content(Json& holder, ContentView& view) {
+  const auto found = holder.find("content");
+  if (found == holder.end()) {
+    ++view.blocks;
+    return;
+  }
+  if (found->is_string()) {
+    *found = Json::array({text_block(*found)});
+    view.rewritten = true;
+  }
+  if (found->is_array() && !found->empty()) {
+    view_blocks(*found, view);
+  } else {
+    ++view.blocks;
+  }
+}
+
+std::string joined(const Json& messages) {
+  std::string out;
+  for (const Json& message : messages) {
+    if (!out.empty()) out += ',';
+    out += dump_json(message);
+  }
+  return out;
+}
+
+Json without_reasoning(Json messages) {
+  for (Json& message : messages) {
+    const auto content = message.find("content");
+    if (content == message.end() || !content->is_array()) continue;
+    Json kept = Json::array();
+    for (Json& block : *content) {
+      if (!is_one_of(json_text(block, "type"), {"thinking", "redacted_thinking"})) {
+        kept.push_back(std::move(block));
+      }
+    }
+    *content = std::move(kept);
+  }
+  return messages;
+}
+
+void describe_message(CacheSegment& segment, Json messages) {
+  ContentView view;
+  bool user = !messages.empty();
+  for (Json& message : messages) {
+    if (!message.is_object()) return;
+    user = user && json_text(message, "role") == "user";
+    view_content(message, view);
+  }
+  segment.blocks = std::max(1u, view.blocks);
+  segment.plain_user = user && !view.tool_result;
+  segment.image = view.image;
+  if (view.rewritten) segment.content = Digest::of(joined(messages));
+  if (view.reasoning) {
+    const std::string rest = joined(without_reasoning(std::move(messages)));
+    segment.stripped = Digest::of(rest);
+    segment.stripped_bytes = rest.size();
+  }
+}
+
+/// A system part or a tool: one value.
+void describe_value(CacheSegment& segment, Json value) {
+  if (value.is_string()) {
+    segment.content = Digest::of(dump_json(text_block(value)));
+  } else if (value.is_object() && value.erase("cache_control") > 0) {
+    segment.content = Digest::of(dump_json(value));
+  }
+}
+
+const Json* at_path(const Json& object, std::initializer_list<const char*> path) {
+  const Json* at = &object;
+  for (const char* name : path) {
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(name);
+    if (found == at->end() || found->is_null()) return nullptr;
+    at = &*found;
+  }
+  return at;
+}
+
+struct ParamSource {
+  const char* leaf;
+  std::initializer_list<const char*> path;
+};
+
+}  // namespace
+
+std::optional<std::uint64_t> CacheCall::input() const {
+  if (usage.input_total) return usage.input_total;
+  if (!usage.input_uncached) return std::nullopt;
+  return *usage.input_uncached + usage.cache_read.value_or(0) + usage.cache_write.value_or(0);
+}
+
+std::optional<std::uint64_t> CacheCall::uncached() const {
+  if (usage.input_uncached) return usage.input_uncached;
+  if (!usage.input_total) return std::nullopt;
+  const std::uint64_t cached = usage.cache_read.value_or(0) + usage.cache_write.value_or(0);
+  return *usage.input_total >= cached ? *usage.input_total - cached : 0;
+}
+
+void read_params(std::string_view head, CacheCall& call) {
+  static const std::array<ParamSource, 14> kSources = {{
+      {"betas", {"betas"}},
+      {"betas", {"anthropic_beta"}},
+      {"betas", {"web_search_options"}},
+      {"context_management", {"context_management"}},
+      {"format", {"response_format"}},
+      {"format", {"text", "format"}},
+      {"format", {"output_config", "format"}},
+      {"speed", {"speed"}},
+      {"thinking", {"thinking"}},
+      {"thinking", {"reasoning_effort"}},
+      {"thinking", {"reasoning", "effort"}},
+      {"thinking", {"output_config", "effort"}},
+      {"tool_choice", {"tool_choice"}},
+      {"verbosity", {"text", "verbosity"}},
+  }};
+  const auto parsed = parse_json("{" + std::string(head) + "}");
+  if (!parsed || !parsed->is_object()) return;
+  for (const ParamSource& source : kSources) {
+    const Json* value = at_path(*parsed, source.path);
+    if (value == nullptr) continue;
+    if (!call.params.empty() && call.params.back().name == source.leaf) {
+      call.params.back().value += " " + dump_json(*value);
+    } else {
+      call.params.push_back({source.leaf, dump_json(*value)});
+    }
+  }
+  if (const Json* value = at_path(*parsed, {"verbosity"})) {
+    call.params.push_back({"verbosity", dump_json(*value)});
+  }
+  call.scope.key = json_text(*parsed, "prompt_cache_key");
+  if (call.scope.tier.empty()) call.scope.tier = json_text(*parsed, "service_tier");
+}
+
+CacheSegment CallReader::segment(const BlobRef& ref, CacheArea area) {
+  const auto found = known_.find(ref.digest);
+  if (found != known_.end() && found->second.area == area) return found->second;
+  CacheSegment made;
+  made.area = area;
+  made.content = ref.digest;
+  made.raw = ref.digest;
+  made.bytes = ref.size;
+  if (bytes_) {
+    if (const auto text = bytes_(ref)) {
+      // One message may be several of the provider's, joined by commas.
+      auto parsed = parse_json("[" + *text + "]");
+      if (parsed && area == CacheArea::messages)
+        describe_message(made, std::move(*parsed));
+      else if (parsed && parsed->size() == 1)
+        describe_value(made, std::move(parsed->front()));
+    }
+  }
+  known_[ref.digest] = made;
+  return made;
+}
+
+CacheCall CallReader::read(const Call& call) {
+  CacheCall made;
+  made.session = call.session->id;
+  made.parent = call.session->parent;
+  made.forked = call.session->relation == schema::Relation::fork;
+  made.lineage = call.lineage;
+  made.id = call.id.str();
+  made.version = call.version;
+  made.request_version = call.request_version;
+  made.base_version = call.base_version;
+  made.provider_kind = call.provider_kind;
+  made.scope.provider = call.provider;
+  made.scope.model = call.model();
+  made.scope.tier = call.usage.service_tier;
+  made.scope.region = call.usage.region;
+  made.evidence = call.evidence;
+  made.start = call.started_at;
+  made.first_byte = call.first_byte_at;
+  made.end = call.ended_at;
+  made.answered = call.answered;
+  made.after_compaction = call.after_compaction;
+  made.usage = call.usage;
+  made.changed = call.changed;
+  if (call.head) {
+    const BlobRef blob = call.head->blob ? BlobRef::from(call.head->blob.get()) : BlobRef{};
+    if (!call.head->blob) {
+      read_params(as_text(std::as_bytes(std::span(call.head->bytes))), made);
+    } else if (bytes_) {
+      if (const auto head = bytes_(blob)) read_params(*head, made);
+    }
+  }
+  if (call.diagnostics && !call.diagnostics->blob) {
+    made.verdict = as_text(std::as_bytes(std::span(call.diagnostics->bytes)));
+  } else if (call.diagnostics && bytes_) {
+    made.verdict = bytes_(BlobRef::from(call.diagnostics->blob.get())).value_or("");
+  }
+  const auto add = [&](const RequestSegments::List& list, CacheArea area) {
+    if (!list) return;
+    for (const BlobRef& ref : *list) made.segments.push_back(segment(ref, area));
+  };
+  add(call.request.tools, CacheArea::tools);
+  add(call.request.system, CacheArea::system);
+  const auto first_message = static_cast<std::uint32_t>(made.segments.size());
+  add(call.request.messages, CacheArea::messages);
+  if (call.request.marker_ttl != schema::CacheTtl::none) {
+    // The codec marks the end of what precedes the messages, too.
+    if (first_message > 0) made.marks.push_back({first_message - 1, call.request.marker_ttl});
+    for (const std::uint32_t index : call.request.markers) {
+      made.marks.push_back({first_message + index, call.request.marker_ttl});
+    }
+  }
+  if (std::ranges::any_of(made.segments, &CacheSegment::image)) {
+    made.params.push_back({"image", "present"});
+  }
+  std::ranges::sort(made.params, {}, &CacheParam::name);
+  return made;
+}
+
+}  // namespace daybook::replay

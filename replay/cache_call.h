@@ -1,0 +1,119 @@
+// A model call as a provider's cache sees it: segments in the provider's layout, where it may be
+// cached, in which scope, with which settings. Plain data: whoever knows a call can fill one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "replay/call.h"
+
+namespace daybook::replay {
+
+/// In the order in which a prompt is laid out.
+enum class CacheArea : std::uint8_t { tools, system, messages };
+
+struct CacheSegment {
+  CacheArea area = CacheArea::messages;
+  Digest content;
+  std::uint64_t bytes = 0;
+  std::uint32_t blocks = 1;  // content blocks in it, as a provider counts its lookback
+  bool plain_user = false;   // a message of a person, without a tool's result
+  bool image = false;        // holds an image
+  Digest stripped = {};      // content without its reasoning; zero: it has none
+  std::uint64_t stripped_bytes = 0;
+  Digest raw = {};  // of the recorded bytes, for showing them
+
+  bool operator==(const CacheSegment& other) const { return content == other.content; }
+};
+
+/// The prefix up to the end of a segment may be cached.
+struct CacheMark {
+  std::uint32_t segment = 0;
+  schema::CacheTtl ttl = schema::CacheTtl::minutes_5;
+  bool operator==(const CacheMark&) const = default;
+};
+
+/// What a cache entry belongs to; parts that are not known are "".
+struct CacheScope {
+  std::string provider;  // route: another one has another cache
+  std::string model;
+  std::string key;
+  std::string tier;
+  std::string workspace;
+  std::string region;
+  bool operator==(const CacheScope&) const = default;
+};
+
+/// A setting that reaches the prompt, by the name of its leaf: "tool_choice", "thinking",
+/// "verbosity", "format", "betas", "context_management", "image", "speed".
+struct CacheParam {
+  std::string name;
+  std::string value;
+  bool operator==(const CacheParam&) const = default;
+};
+
+struct CacheCall {
+  std::string session;
+  std::string parent;                 // session that this one continues or belongs to; "": none
+  std::string lineage;                // chain of requests within the session
+  std::string id;                     // the same for every copy
+  std::uint64_t version = 0;          // of the answer
+  std::uint64_t request_version = 0;  // of the request; 0: not known
+  std::uint64_t base_version = 0;     // request this one grew from; 0: not known
+  std::string provider_kind;
+  CacheScope scope;
+  std::vector<CacheParam> params;  // by name
+  std::vector<CacheSegment> segments;
+  std::vector<CacheMark> marks;  // ascending
+  /// What of the request is known. Not known markers are assumed at its end.
+  schema::Evidence evidence = schema::Evidence::exact;
+
+  std::int64_t start = 0;  // UTC ns; 0: not known
+  std::int64_t first_byte = 0;
+  std::int64_t end = 0;
+  bool answered = true;
+  bool after_compaction = false;
+  bool forked = false;  // the session is a fork
+
+  CallUsage usage;
+  std::string verdict;  // the provider's own, as JSON; "": none
+  std::vector<std::string> changed;
+
+  /// All input tokens; absent when not measured.
+  std::optional<std::uint64_t> input() const;
+  /// Uncached input tokens when it can be told.
+  std::optional<std::uint64_t> uncached() const;
+  std::uint64_t read() const { return usage.cache_read.value_or(0); }
+};
+
+/// The bytes of a segment, when they are at hand.
+using SegmentBytes = std::function<std::optional<std::string>(const BlobRef&)>;
+
+/// From a recorded call. `bytes` serves settings, content blocks and reasoning within messages;
+/// without it a message counts as one block. Encodings that mean the same give the same content:
+/// a string is one text block, cache markers within a segment count for nothing.
+class CallReader {
+ public:
+  explicit CallReader(SegmentBytes bytes) : bytes_(std::move(bytes)) {}
+  CacheCall read(const Call& call);
+
+ private:
+  CacheSegment segment(const BlobRef& ref, CacheArea area);
+
+  struct DigestHash {
+    std::size_t operator()(const Digest& digest) const { return digest.lo; }
+  };
+  SegmentBytes bytes_;
+  std::unordered_map<Digest, CacheSegment, DigestHash> known_;  // messages that were parsed
+};
+
+/// Settings from a request's parameters (JSON members without braces), by the names above.
+void read_params(std::string_view head, CacheCall& call);
+
+}  // namespace daybook::replay

@@ -1,0 +1,62 @@
+// Where only usage figures are known: which boundaries a chain of calls has ever cached, and what
+// a read that ends at one of them says. Where several causes fit, all of them are named.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "replay/cache_call.h"
+#include "replay/cache_leaf.h"
+#include "replay/cache_rules.h"
+
+namespace daybook::replay {
+
+class CacheLadder {
+ public:
+  struct Finding {
+    std::uint64_t reusable = 0;  // what could have been read
+    bool first = false;          // of its chain
+    std::vector<std::pair<CauseSet, std::uint64_t>> lost;
+  };
+
+  /// `call` must have input(). Calls of a chain come in the order of their starts.
+  Finding take(const CacheCall& call, const CacheRules& rules);
+
+ private:
+  struct Step {
+    std::int64_t start = 0;
+    std::int64_t first_byte = 0;
+    std::int64_t end = 0;
+    std::uint64_t input = 0;
+    std::uint64_t cached = 0;  // read or written
+    std::string model;
+    std::string tier;
+    std::string provider;
+    std::string region;
+    schema::CacheTtl ttl = schema::CacheTtl::none;
+  };
+  struct Chain {
+    bool any = false;
+    Step last;
+    std::uint64_t floor = 0;  // what precedes the first message, as far as a read has shown
+    std::vector<std::uint64_t> rungs;
+    std::uint64_t used = 0;
+  };
+
+  CauseSet explain(const Chain& chain, const Step& now, const CacheCall& call,
+                   const CacheRules& rules) const;
+  void remember(Chain& chain, const Step& now, const CacheCall& call);
+
+  std::map<std::string, Chain> chains_;
+  std::uint64_t clock_ = 0;
+};
+
+/// The lifetime that the call's writes had, as its usage tells; none: it does not.
+schema::CacheTtl written_ttl(const CacheCall& call);
+
+/// Every leaf of these families, "P2", "U1".
+std::vector<Leaf> leaves_of(std::initializer_list<std::string_view> families);
+
+}  // namespace daybook::replay

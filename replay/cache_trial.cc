@@ -1,0 +1,386 @@
+#include "replay/cache_trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+namespace daybook::replay {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+/// Further causes share the last one's bit.
+constexpr std::size_t kMostCauses = 10;
+
+bool is_message_cause(Leaf leaf) {
+  return leaf == Leaf::compaction || leaf == Leaf::fork || info_of(leaf).family == "P4";
+}
+
+bool is_marker_cause(Leaf leaf) {
+  return info_of(leaf).family == "P6";
+}
+
+/// Puts other segments in the place of an area's; markers stay with what they mark, or with the
+/// end of the area.
+void replace_area(CacheCall& call, CacheArea area, const std::vector<CacheSegment>& by) {
+  const auto old = std::ranges::equal_range(call.segments, area, {}, &CacheSegment::area);
+  const auto from = static_cast<std::size_t>(old.begin() - call.segments.begin());
+  const std::size_t before = old.size();
+  const std::size_t after = by.size();
+  for (CacheMark& mark : call.marks) {
+    if (mark.segment < from) continue;
+    const std::size_t inner = mark.segment - from;
+    const bool behind = inner >= before;
+    const bool at_end = inner + 1 == before;
+    if (!behind && !at_end && inner < after) continue;
+    const std::size_t shifted = mark.segment + after;
+    mark.segment = static_cast<std::uint32_t>(shifted >= before ? shifted - before : 0);
+  }
+  call.segments.erase(call.segments.begin() + static_cast<std::ptrdiff_t>(from),
+                      call.segments.begin() + static_cast<std::ptrdiff_t>(from + before));
+  call.segments.insert(call.segments.begin() + static_cast<std::ptrdiff_t>(from), by.begin(),
+                       by.end());
+}
+
+/// The baseline's messages, then what the call has behind them.
+std::vector<CacheSegment> continued(const std::vector<CacheSegment>& old,
+                                    const std::vector<CacheSegment>& now) {
+  std::vector<CacheSegment> made = old;
+  std::size_t tail = std::min(old.size(), now.size());
+  if (!old.empty()) {
+    const auto last = std::ranges::find(now.rbegin(), now.rend(), old.back());
+    if (last != now.rend()) tail = static_cast<std::size_t>(now.rend() - last);
+  }
+  made.insert(made.end(), now.begin() + static_cast<std::ptrdiff_t>(tail), now.end());
+  return made;
+}
+
+}  // namespace
+
+CacheTrial::CacheTrial(const CacheCall& before, const CacheCall& now, const CacheRules& rules,
+                       const CacheStore& store, const TokenScale& scale, bool cold,
+                       const SegmentBytes& bytes)
+    : before_(before),
+      now_(now),
+      rules_(rules),
+      store_(store),
+      scale_(scale),
+      cold_(cold),
+      bytes_(bytes),
+      before_prompt_(layout(before, rules, {})) {
+  scale_.estimate(before_prompt_);
+}
+
+/// Where the baseline's longest entry ends.
+std::optional<std::size_t> CacheTrial::baseline_point() const {
+  if (before_prompt_.points.empty()) return std::nullopt;
+  const std::size_t last = before_prompt_.points.size() - 1;
+  if (rules_.lookup != CacheLookup::markers) return last;
+  if (before_prompt_.marks.empty()) return last;
+  const std::size_t marked = before_prompt_.marks.back().segment;
+  const std::uint64_t tail =
+      before_prompt_.points[last].tokens - before_prompt_.points[marked].tokens;
+  // A tail worth caching of its own should have been marked.
+  return tail >= std::max<std::uint64_t>(rules_.min_tokens.least, 1) ? last : marked;
+}
+
+void CacheTrial::find_causes() {
+  if (cold_) {
+    CacheCall beginning = now_;
+    beginning.segments.resize(std::min(now_.segments.size(), before_.segments.size()));
+    causes_ = differences(before_, beginning, rules_, bytes_);
+  } else {
+    causes_ = differences(before_, now_, rules_, bytes_);
+  }
+  const auto point = baseline_point();
+  if (!point) return;
+  if (before_prompt_.points[*point].least < rules_.min_tokens.most) {
+    causes_.push_back({Leaf::below_minimum,
+                       fmt::format("about {} tokens, at least {} are cached",
+                                   before_prompt_.points[*point].tokens, rules_.min_tokens.least),
+                       std::nullopt, std::nullopt});
+  }
+  const std::size_t kept = strip_before(before_, rules_);
+  const std::size_t keeps = std::min(strip_before(now_, rules_), before_.segments.size());
+  for (std::size_t i = kept; i < keeps; ++i) {
+    if (before_.segments[i].stripped.is_zero()) continue;
+    causes_.push_back({Leaf::server_strip, "a plain user turn follows reasoning",
+                       static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i)});
+    break;
+  }
+  find_time_causes();
+  if (rules_.lookup == CacheLookup::markers && now_.evidence == schema::Evidence::exact) {
+    find_marker_cause();
+  } else if (rules_.lookup == CacheLookup::markers && !before_.marks.empty() &&
+             !now_.marks.empty() && before_.marks.back().ttl != now_.marks.back().ttl) {
+    // Not seen, but what was written tells the lifetime.
+    causes_.push_back(
+        {Leaf::marker_ttl_flip, "lifetime of what was written", std::nullopt, std::nullopt});
+  }
+}
+
+void CacheTrial::find_time_causes() {
+  const std::size_t point = *baseline_point();
+  const bool marked = !before_prompt_.marks.empty();
+  const schema::CacheTtl ttl = marked && rules_.lookup == CacheLookup::markers
+                                   ? before_prompt_.marks.back().ttl
+                                   : schema::CacheTtl::none;
+  CacheEntry entry{before_.start, before_.first_byte, ttl};
+  if (const auto* found = store_.find(before_prompt_.points[point].cache, ttl, rules_)) {
+    entry = *found;
+  }
+  const auto life = static_cast<std::int64_t>(rules_.life_s(entry.ttl).least) * kSecond;
+  const std::int64_t gap = now_.start - entry.touched;
+  if (gap >= life) {
+    const bool generating = before_.end != 0 && now_.start - before_.end < life;
+    causes_.push_back(
+        {generating ? Leaf::ttl_by_generation : Leaf::ttl,
+         fmt::format("{} s since the last use, lives {} s", gap / kSecond, life / kSecond),
+         std::nullopt, std::nullopt});
+  }
+  if (rules_.readable_at_first_byte && entry.readable_at > now_.start) {
+    causes_.push_back({Leaf::concurrency,
+                       fmt::format("started {} ms before the first byte of the call that writes it",
+                                   (entry.readable_at - now_.start) / 1'000'000),
+                       std::nullopt, std::nullopt});
+  }
+}
+
+/// Whether the call's markers find the baseline's entry, everything else repaired.
+void CacheTrial::find_marker_cause() {
+  const std::size_t goal = *baseline_point();
+  const auto add = [&](Leaf leaf, std::string detail) {
+    causes_.push_back({leaf, std::move(detail), std::nullopt, std::nullopt});
+  };
+  const bool unwritten = before_prompt_.marks.empty() || before_prompt_.marks.back().segment < goal;
+  if (unwritten) return add(Leaf::marker_missing, "the end of the call before is not marked");
+  if (now_.marks.empty()) return add(Leaf::marker_missing, "the call has no marker");
+  const CacheCall call = repaired((Mask{1} << std::min(causes_.size(), kMostCauses)) - 1);
+  const Prompt prompt = layout(call, rules_, {});
+  const CacheMark wanted = before_prompt_.marks.back();
+  const auto reaches = [&](const CacheMark& mark) {
+    return mark.segment >= goal && mark.segment < prompt.points.size() &&
+           prompt.points[mark.segment].blocks - prompt.points[goal].blocks < rules_.lookback.least;
+  };
+  const auto finds = [&](const CacheMark& mark) {
+    return reaches(mark) && (!rules_.ttl_flip_misses || mark.ttl == wanted.ttl);
+  };
+  if (std::ranges::any_of(prompt.marks, finds)) return;
+  if (std::ranges::any_of(call.marks, finds)) {
+    return call.marks.size() > rules_.max_markers && rules_.max_markers != 0
+               ? add(Leaf::marker_too_many,
+                     fmt::format("{} markers, {} are taken", call.marks.size(), rules_.max_markers))
+               : add(Leaf::marker_ttl_order, "a marker of one hour behind one of five minutes");
+  }
+  if (std::ranges::any_of(call.marks, reaches)) {
+    return add(Leaf::marker_ttl_flip, wanted.ttl == schema::CacheTtl::hour_1
+                                          ? "marker of one hour -> five minutes"
+                                          : "marker of five minutes -> one hour");
+  }
+  const bool behind =
+      std::ranges::any_of(call.marks, [&](const CacheMark& m) { return m.segment >= goal; });
+  if (behind) return add(Leaf::marker_lookback, "the next marker is too many blocks further on");
+  add(Leaf::marker_missing, "no marker behind what is cached");
+}
+
+void CacheTrial::repair(CacheCall& call, Leaf leaf) const {
+  const std::string_view family = info_of(leaf).family;
+  if (is_message_cause(leaf)) {
+    replace_area(
+        call, CacheArea::messages,
+        continued(area_of(before_, CacheArea::messages), area_of(now_, CacheArea::messages)));
+  } else if (family == "P2") {
+    replace_area(call, CacheArea::tools, area_of(before_, CacheArea::tools));
+  } else if (family == "P3") {
+    replace_area(call, CacheArea::system, area_of(before_, CacheArea::system));
+  } else if (family == "P5") {
+    const std::string name(code_of(leaf).substr(3));
+    std::erase_if(call.params, [&](const CacheParam& each) { return each.name == name; });
+    const auto old = std::ranges::find(before_.params, name, &CacheParam::name);
+    if (old != before_.params.end()) call.params.push_back(*old);
+    std::ranges::sort(call.params, {}, &CacheParam::name);
+  } else if (leaf == Leaf::model) {
+    call.scope.model = before_.scope.model;
+  } else if (leaf == Leaf::scope_key) {
+    call.scope.key = before_.scope.key;
+  } else if (leaf == Leaf::scope_tier) {
+    call.scope.tier = before_.scope.tier;
+  } else if (leaf == Leaf::scope_workspace) {
+    call.scope.workspace = before_.scope.workspace;
+  } else if (leaf == Leaf::scope_region) {
+    call.scope.region = before_.scope.region;
+  } else if (leaf == Leaf::scope_provider) {
+    call.scope.provider = before_.scope.provider;
+  }
+}
+
+CacheCall CacheTrial::repaired(Mask mask) const {
+  CacheCall call = now_;
+  for (std::size_t i = 0; i < causes_.size(); ++i) {
+    const Mask bit = Mask{1} << std::min(i, kMostCauses - 1);
+    if ((mask & bit) != 0) repair(call, causes_[i].leaf);
+  }
+  return call;
+}
+
+CacheRead CacheTrial::read(Mask mask, bool fine) {
+  CacheCall call = repaired(mask);
+  ReadOptions options;
+  options.world = world_;
+  options.ignore_granularity = fine;
+  LayoutOptions how{world_.maybe_scopes, std::nullopt};
+  for (std::size_t i = 0; i < causes_.size(); ++i) {
+    if ((mask & (Mask{1} << std::min(i, kMostCauses - 1))) == 0) continue;
+    const Leaf leaf = causes_[i].leaf;
+    options.ignore_life |= leaf == Leaf::ttl || leaf == Leaf::ttl_by_generation;
+    options.ignore_readable |= leaf == Leaf::concurrency;
+    options.ignore_minimum |= leaf == Leaf::below_minimum;
+    if (leaf == Leaf::server_strip) how.strip_before = strip_before(before_, rules_);
+    if (is_marker_cause(leaf)) {
+      const std::size_t goal = *baseline_point();
+      const bool any = !before_prompt_.marks.empty();
+      const auto ttl = any ? before_prompt_.marks.back().ttl : schema::CacheTtl::minutes_5;
+      if (goal < call.segments.size()) {
+        call.marks = {{static_cast<std::uint32_t>(goal), ttl}};
+      }
+      if (!any || before_prompt_.marks.back().segment < goal) {
+        const Prompt before = layout(before_, rules_, {world_.maybe_scopes, std::nullopt});
+        const CacheEntry entry{before_.start, before_.first_byte, ttl};
+        options.assumed = std::pair(before.points[goal].cache, entry);
+      }
+    }
+  }
+  Prompt prompt = layout(call, rules_, how);
+  scale_.estimate(prompt);
+  return store_.read(prompt, rules_, now_.start, options);
+}
+
+std::uint64_t CacheTrial::reach(Mask mask) {
+  const auto found = reach_.find(mask);
+  if (found != reach_.end()) return found->second;
+  std::uint64_t tokens = std::min(read(mask, false).tokens, *now_.input());
+  // No set gets less far than none repaired, and that is known better than estimated.
+  if (floor_ && tokens <= floor_->first) tokens = floor_->second;
+  reach_.emplace(mask, tokens);
+  return tokens;
+}
+
+/// The first of the possible ways that explains what was read; else the one that comes nearest.
+void CacheTrial::choose_world() {
+  const std::uint64_t actual = now_.read();
+  std::optional<std::uint64_t> nearest;
+  CacheWorld best;
+  for (const CacheWorld& world : worlds_of(rules_)) {
+    world_ = world;
+    const CacheRead predicted = read(0, false);
+    const std::uint64_t off = predicted.allows(actual)   ? 0
+                              : actual < predicted.least ? predicted.least - actual
+                                                         : actual - predicted.most;
+    if (nearest && off >= *nearest) continue;
+    nearest = off;
+    best = world;
+    if (off == 0) break;
+  }
+  world_ = best;
+}
+
+/// Where the transcript ends, several things that it does not show can be the cause.
+CauseSet CacheTrial::undecided(std::uint64_t actual) const {
+  if (now_.evidence == schema::Evidence::exact) return CauseSet::sole(Leaf::provider);
+  Prompt prompt = layout(now_, rules_, {});
+  scale_.estimate(prompt);
+  const bool before_messages = prompt.points.empty() || actual < prompt.points.front().least;
+  std::vector<Leaf> leaves =
+      before_messages ? leaves_of({"P2", "P5", "P6", "P8", "U1"}) : leaves_of({"P5", "P6", "U1"});
+  if (area_of(now_, CacheArea::system).empty()) {
+    const auto system = leaves_of({"P3"});
+    leaves.insert(leaves.end(), system.begin(), system.end());
+  }
+  return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
+}
+
+/// The causes of tokens that are read only when `reach` gets to `level`.
+CachePortion CacheTrial::portion(std::uint64_t level, std::uint64_t tokens) {
+  const std::size_t bits = std::min(causes_.size(), kMostCauses);
+  const Mask all = (Mask{1} << bits) - 1;
+  std::vector<Mask> least;  // sets that suffice, none of whose parts does
+  for (Mask mask = 0; mask <= all; ++mask) {
+    if (reach(mask) < level) continue;
+    const bool minimal =
+        std::ranges::none_of(least, [&](Mask smaller) { return (smaller & mask) == smaller; });
+    if (minimal) {
+      std::erase_if(least, [&](Mask bigger) { return (bigger & mask) == mask; });
+      least.push_back(mask);
+    }
+  }
+  Mask any = 0;
+  for (const Mask mask : least) any |= mask;
+  std::vector<Leaf> leaves;
+  for (std::size_t i = 0; i < causes_.size(); ++i) {
+    if ((any & (Mask{1} << std::min(i, kMostCauses - 1))) != 0) leaves.push_back(causes_[i].leaf);
+  }
+  DAYBOOK_CHECK(!leaves.empty());
+  CachePortion made{CauseSet::of(CauseSet::Relation::joint, std::move(leaves)), tokens, {}};
+  const std::size_t parts = made.causes.leaves.size();
+  if (parts > 1) {
+    // With one smallest set every member is worth the same; so it is taken to be with several.
+    for (std::size_t i = 0; i < parts; ++i) {
+      made.shares.push_back(tokens * (i + 1) / parts - tokens * i / parts);
+    }
+  }
+  return made;
+}
+
+std::vector<CachePortion> CacheTrial::split(std::uint64_t from, std::uint64_t ideal) {
+  const std::size_t bits = std::min(causes_.size(), kMostCauses);
+  std::set<std::uint64_t> levels;
+  for (Mask mask = 0; mask < (Mask{1} << bits); ++mask) {
+    const std::uint64_t level = std::min(reach(mask), ideal);
+    if (level > from) levels.insert(level);
+  }
+  std::vector<CachePortion> portions;
+  for (const std::uint64_t level : levels) {
+    portions.push_back(portion(level, level - from));
+    from = level;
+  }
+  return portions;
+}
+
+TrialResult CacheTrial::run() {
+  TrialResult result;
+  find_causes();
+  choose_world();
+  const std::uint64_t actual = std::min(now_.read(), *now_.input());
+  const Mask all = (Mask{1} << std::min(causes_.size(), kMostCauses)) - 1;
+  result.predicted = read(0, false);
+  const CacheRead full = read(all, false);
+  std::uint64_t ideal = std::min(full.tokens, *now_.input());
+  const std::uint64_t raw = std::min(read(all, true).tokens, *now_.input());
+  result.causes = causes_;
+  if (!now_.usage.cache_read) {
+    if (ideal > 0) result.lost.push_back({CauseSet::sole(Leaf::unmeasured), ideal, {}});
+    return result;
+  }
+  result.contradicted = now_.evidence == schema::Evidence::exact && actual > result.predicted.most;
+  if (full.allows(actual)) ideal = actual;
+  std::uint64_t from = actual;
+  if (ideal > from) {
+    const std::uint64_t expected = std::min(result.predicted.tokens, ideal);
+    if (!result.predicted.allows(actual) && expected > from) {
+      result.lost.push_back({undecided(actual), expected - from, {}});
+      from = expected;
+    }
+    floor_ = {result.predicted.tokens, from};
+    for (CachePortion& each : split(from, ideal)) {
+      from += each.tokens;
+      result.lost.push_back(std::move(each));
+    }
+    if (ideal > from) result.lost.push_back({undecided(actual), ideal - from, {}});
+  }
+  const std::uint64_t top = std::max(ideal, actual);
+  if (raw > top) result.lost.push_back({CauseSet::sole(Leaf::granularity), raw - top, {}});
+  return result;
+}
+
+}  // namespace daybook::replay

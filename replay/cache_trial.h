@@ -1,0 +1,59 @@
+// One call against its baseline: simulated again with every subset of the causes repaired.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "replay/cache_attribution.h"
+
+namespace daybook::replay {
+
+struct TrialResult {
+  std::vector<CacheCause> causes;
+  CacheRead predicted;
+  std::vector<CachePortion> lost;
+  bool contradicted = false;
+};
+
+class CacheTrial {
+ public:
+  /// `cold`: the baseline is only the beginning that two chains have in common.
+  CacheTrial(const CacheCall& before, const CacheCall& now, const CacheRules& rules,
+             const CacheStore& store, const TokenScale& scale, bool cold,
+             const SegmentBytes& bytes);
+
+  TrialResult run();
+
+ private:
+  using Mask = std::uint32_t;
+
+  void find_causes();
+  void find_marker_cause();
+  void find_time_causes();
+  void choose_world();
+  CacheCall repaired(Mask mask) const;
+  void repair(CacheCall& call, Leaf leaf) const;
+  CacheRead read(Mask mask, bool fine);
+  std::uint64_t reach(Mask mask);
+  std::vector<CachePortion> split(std::uint64_t from, std::uint64_t ideal);
+  CachePortion portion(std::uint64_t level, std::uint64_t tokens);
+  CauseSet undecided(std::uint64_t read) const;
+  std::optional<std::size_t> baseline_point() const;
+
+  const CacheCall& before_;
+  const CacheCall& now_;
+  const CacheRules& rules_;
+  const CacheStore& store_;
+  const TokenScale& scale_;
+  const bool cold_;
+  const SegmentBytes& bytes_;
+  CacheWorld world_;
+  std::vector<CacheCause> causes_;
+  Prompt before_prompt_;
+  std::map<Mask, std::uint64_t> reach_;
+  /// What is read with nothing repaired: as simulated, as it was.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> floor_;
+};
+
+}  // namespace daybook::replay
