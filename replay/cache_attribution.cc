@@ -187,7 +187,7 @@ std::string CacheAttributor::provider_hint(const CacheCall& call) const {
 
 void CacheAttributor::attribute(CallVerdict& verdict, const Baseline& baseline) {
   const CacheCall& call = *verdict.call;
-  CacheTrial trial(*baseline.call, call, book_.rules(call), store_, scale_, baseline.cold, bytes_);
+  CacheTrial trial(*baseline.call, call, book_, store_, scale_, baseline.cold, bytes_);
   TrialResult result = trial.run();
   verdict.causes = std::move(result.causes);
   verdict.predicted = result.predicted;

@@ -132,6 +132,14 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
     if (finding.reusable > 0) {
       finding.lost.emplace_back(CauseSet::sole(Leaf::unmeasured), finding.reusable);
     }
+  } else if (chain.any && chain.last.cached == 0 && rules.reports_writes && read == 0) {
+    // The call before left nothing: it was too short, or had no marker.
+    finding.reusable = std::min(chain.last.input, input);
+    const bool is_short = chain.last.input < rules.min_tokens.least;
+    finding.lost.emplace_back(
+        is_short ? CauseSet::sole(Leaf::below_minimum)
+                 : CauseSet::of(CauseSet::Relation::one_of, leaves_of({"P6.missing", "P7", "U1"})),
+        finding.reusable);
   } else if (chain.any) {
     finding.reusable = std::min(chain.last.cached, input);
     if (read < finding.reusable) {

@@ -58,17 +58,18 @@ std::vector<CacheSegment> continued(const std::vector<CacheSegment>& old,
 
 }  // namespace
 
-CacheTrial::CacheTrial(const CacheCall& before, const CacheCall& now, const CacheRules& rules,
+CacheTrial::CacheTrial(const CacheCall& before, const CacheCall& now, const CacheRuleBook& book,
                        const CacheStore& store, const TokenScale& scale, bool cold,
                        const SegmentBytes& bytes)
     : before_(before),
       now_(now),
-      rules_(rules),
+      rules_(book.rules(now)),
+      before_rules_(book.rules(before)),
       store_(store),
       scale_(scale),
       cold_(cold),
       bytes_(bytes),
-      before_prompt_(layout(before, rules, {})) {
+      before_prompt_(layout(before, before_rules_, {})) {
   scale_.estimate(before_prompt_);
 }
 
@@ -76,13 +77,13 @@ CacheTrial::CacheTrial(const CacheCall& before, const CacheCall& now, const Cach
 std::optional<std::size_t> CacheTrial::baseline_point() const {
   if (before_prompt_.points.empty()) return std::nullopt;
   const std::size_t last = before_prompt_.points.size() - 1;
-  if (rules_.lookup != CacheLookup::markers) return last;
+  if (before_rules_.lookup != CacheLookup::markers) return last;
   if (before_prompt_.marks.empty()) return last;
   const std::size_t marked = before_prompt_.marks.back().segment;
   const std::uint64_t tail =
       before_prompt_.points[last].tokens - before_prompt_.points[marked].tokens;
   // A tail worth caching of its own should have been marked.
-  return tail >= std::max<std::uint64_t>(rules_.min_tokens.least, 1) ? last : marked;
+  return tail >= std::max<std::uint64_t>(before_rules_.min_tokens.least, 1) ? last : marked;
 }
 
 void CacheTrial::find_causes() {
@@ -95,13 +96,14 @@ void CacheTrial::find_causes() {
   }
   const auto point = baseline_point();
   if (!point) return;
-  if (before_prompt_.points[*point].least < rules_.min_tokens.most) {
-    causes_.push_back({Leaf::below_minimum,
-                       fmt::format("about {} tokens, at least {} are cached",
-                                   before_prompt_.points[*point].tokens, rules_.min_tokens.least),
-                       std::nullopt, std::nullopt});
+  if (before_prompt_.points[*point].least < before_rules_.min_tokens.most) {
+    causes_.push_back(
+        {Leaf::below_minimum,
+         fmt::format("about {} tokens, at least {} are cached",
+                     before_prompt_.points[*point].tokens, before_rules_.min_tokens.least),
+         std::nullopt, std::nullopt});
   }
-  const std::size_t kept = strip_before(before_, rules_);
+  const std::size_t kept = strip_before(before_, before_rules_);
   const std::size_t keeps = std::min(strip_before(now_, rules_), before_.segments.size());
   for (std::size_t i = kept; i < keeps; ++i) {
     if (before_.segments[i].stripped.is_zero()) continue;
@@ -110,10 +112,12 @@ void CacheTrial::find_causes() {
     break;
   }
   find_time_causes();
-  if (rules_.lookup == CacheLookup::markers && now_.evidence == schema::Evidence::exact) {
+  const bool marked =
+      before_rules_.lookup == CacheLookup::markers && rules_.lookup == CacheLookup::markers;
+  if (marked && now_.evidence == schema::Evidence::exact) {
     find_marker_cause();
-  } else if (rules_.lookup == CacheLookup::markers && !before_.marks.empty() &&
-             !now_.marks.empty() && before_.marks.back().ttl != now_.marks.back().ttl) {
+  } else if (marked && !before_.marks.empty() && !now_.marks.empty() &&
+             before_.marks.back().ttl != now_.marks.back().ttl) {
     // Not seen, but what was written tells the lifetime.
     causes_.push_back(
         {Leaf::marker_ttl_flip, "lifetime of what was written", std::nullopt, std::nullopt});
@@ -123,14 +127,14 @@ void CacheTrial::find_causes() {
 void CacheTrial::find_time_causes() {
   const std::size_t point = *baseline_point();
   const bool marked = !before_prompt_.marks.empty();
-  const schema::CacheTtl ttl = marked && rules_.lookup == CacheLookup::markers
+  const schema::CacheTtl ttl = marked && before_rules_.lookup == CacheLookup::markers
                                    ? before_prompt_.marks.back().ttl
                                    : schema::CacheTtl::none;
   CacheEntry entry{before_.start, before_.first_byte, ttl};
-  if (const auto* found = store_.find(before_prompt_.points[point].cache, ttl, rules_)) {
+  if (const auto* found = store_.find(before_prompt_.points[point].cache, ttl, before_rules_)) {
     entry = *found;
   }
-  const auto life = static_cast<std::int64_t>(rules_.life_s(entry.ttl).least) * kSecond;
+  const auto life = static_cast<std::int64_t>(before_rules_.life_s(entry.ttl).least) * kSecond;
   const std::int64_t gap = now_.start - entry.touched;
   if (gap >= life) {
     const bool generating = before_.end != 0 && now_.start - before_.end < life;
@@ -139,7 +143,7 @@ void CacheTrial::find_time_causes() {
          fmt::format("{} s since the last use, lives {} s", gap / kSecond, life / kSecond),
          std::nullopt, std::nullopt});
   }
-  if (rules_.readable_at_first_byte && entry.readable_at > now_.start) {
+  if (before_rules_.readable_at_first_byte && entry.readable_at > now_.start) {
     causes_.push_back({Leaf::concurrency,
                        fmt::format("started {} ms before the first byte of the call that writes it",
                                    (entry.readable_at - now_.start) / 1'000'000),
@@ -224,6 +228,26 @@ CacheCall CacheTrial::repaired(Mask mask) const {
   return call;
 }
 
+/// The markers of a client that does it right: behind what precedes the messages, where the call
+/// before ended, and at the end.
+void CacheTrial::mark_well(CacheCall& call, std::size_t goal, schema::CacheTtl ttl) const {
+  const std::size_t size = call.segments.size();
+  const std::size_t head = size - area_of(call, CacheArea::messages).size();
+  std::set<std::size_t> ends = {head, common_prefix(call.segments, before_.segments), goal + 1,
+                                size};
+  call.marks.clear();
+  for (const std::size_t end : ends) {
+    if (end > 0 && end <= size) call.marks.push_back({static_cast<std::uint32_t>(end - 1), ttl});
+  }
+}
+
+/// A call that the baseline's model would serve is served by its rules.
+const CacheRules& CacheTrial::rules_for(const CacheCall& call) const {
+  const bool as_before =
+      call.scope.model == before_.scope.model && call.scope.provider == before_.scope.provider;
+  return as_before ? before_rules_ : rules_;
+}
+
 CacheRead CacheTrial::read(Mask mask, bool fine) {
   CacheCall call = repaired(mask);
   ReadOptions options;
@@ -236,24 +260,23 @@ CacheRead CacheTrial::read(Mask mask, bool fine) {
     options.ignore_life |= leaf == Leaf::ttl || leaf == Leaf::ttl_by_generation;
     options.ignore_readable |= leaf == Leaf::concurrency;
     options.ignore_minimum |= leaf == Leaf::below_minimum;
-    if (leaf == Leaf::server_strip) how.strip_before = strip_before(before_, rules_);
+    if (leaf == Leaf::server_strip) how.strip_before = strip_before(before_, before_rules_);
     if (is_marker_cause(leaf)) {
       const std::size_t goal = *baseline_point();
       const bool any = !before_prompt_.marks.empty();
       const auto ttl = any ? before_prompt_.marks.back().ttl : schema::CacheTtl::minutes_5;
-      if (goal < call.segments.size()) {
-        call.marks = {{static_cast<std::uint32_t>(goal), ttl}};
-      }
+      mark_well(call, goal, ttl);
       if (!any || before_prompt_.marks.back().segment < goal) {
-        const Prompt before = layout(before_, rules_, {world_.maybe_scopes, std::nullopt});
+        const Prompt before = layout(before_, before_rules_, {world_.maybe_scopes, std::nullopt});
         const CacheEntry entry{before_.start, before_.first_byte, ttl};
         options.assumed = std::pair(before.points[goal].cache, entry);
       }
     }
   }
-  Prompt prompt = layout(call, rules_, how);
+  const CacheRules& rules = rules_for(call);
+  Prompt prompt = layout(call, rules, how);
   scale_.estimate(prompt);
-  return store_.read(prompt, rules_, now_.start, options);
+  return store_.read(prompt, rules, now_.start, options);
 }
 
 std::uint64_t CacheTrial::reach(Mask mask) {

@@ -19,7 +19,7 @@ struct TrialResult {
 class CacheTrial {
  public:
   /// `cold`: the baseline is only the beginning that two chains have in common.
-  CacheTrial(const CacheCall& before, const CacheCall& now, const CacheRules& rules,
+  CacheTrial(const CacheCall& before, const CacheCall& now, const CacheRuleBook& book,
              const CacheStore& store, const TokenScale& scale, bool cold,
              const SegmentBytes& bytes);
 
@@ -34,6 +34,8 @@ class CacheTrial {
   void choose_world();
   CacheCall repaired(Mask mask) const;
   void repair(CacheCall& call, Leaf leaf) const;
+  void mark_well(CacheCall& call, std::size_t goal, schema::CacheTtl ttl) const;
+  const CacheRules& rules_for(const CacheCall& call) const;
   CacheRead read(Mask mask, bool fine);
   std::uint64_t reach(Mask mask);
   std::vector<CachePortion> split(std::uint64_t from, std::uint64_t ideal);
@@ -44,6 +46,7 @@ class CacheTrial {
   const CacheCall& before_;
   const CacheCall& now_;
   const CacheRules& rules_;
+  const CacheRules& before_rules_;
   const CacheStore& store_;
   const TokenScale& scale_;
   const bool cold_;

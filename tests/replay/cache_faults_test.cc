@@ -40,6 +40,7 @@ FaultPlan plan_for(const std::string& fault, unsigned seed) {
     plan.table.shortest = 4096;
   }
   if (fault == "P7") plan.small = true;
+  plan.hour = fault == "P6.ttl_order";
   return plan;
 }
 
@@ -138,7 +139,164 @@ Score score_singles(Evidence evidence, const replay::CacheRuleBook& book) {
   return score;
 }
 
+/// What the provider itself says about several faults at once: it is asked again with every subset
+/// of them. The causes of the widest range of tokens; nothing when several repairs would do.
+std::optional<CauseSet> truth_of(const FaultPlan& plan, const std::vector<std::string>& faults) {
+  const std::size_t sets = std::size_t{1} << faults.size();
+  std::vector<std::uint64_t> reads;  // by the set of faults that are there
+  for (std::size_t set = 0; set < sets; ++set) {
+    FaultPlan part = plan;
+    part.faults.clear();
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+      if ((set >> i & 1) != 0) part.faults.insert(faults[i]);
+    }
+    const SessionRun run = tests::run_session(part);
+    reads.push_back(run.usages[run.fault_call].read);
+  }
+  FaultPlan whole = plan;
+  whole.faults = {faults.begin(), faults.end()};
+  const SessionRun run = tests::run_session(whole);
+  const std::uint64_t top = std::min(reads[0], run.usages[run.fault_call].total);
+  std::set<std::uint64_t> levels = {top};
+  for (const std::uint64_t read : reads) levels.insert(std::min(read, top));
+  std::uint64_t from = reads.back();
+  std::uint64_t widest = 0;
+  std::optional<CauseSet> truth;
+  for (const std::uint64_t level : levels) {
+    if (level <= from) continue;
+    std::vector<std::size_t> smallest;
+    for (std::size_t repaired = 0; repaired < sets; ++repaired) {
+      if (reads[(sets - 1) & ~repaired] < level) continue;
+      const bool minimal = std::ranges::none_of(
+          smallest, [&](std::size_t other) { return (other & repaired) == other; });
+      if (minimal) smallest.push_back(repaired);
+    }
+    if (level - from > widest) {
+      widest = level - from;
+      truth.reset();
+      if (smallest.size() == 1) {
+        std::vector<Leaf> leaves;
+        for (std::size_t i = 0; i < faults.size(); ++i) {
+          if ((smallest[0] >> i & 1) != 0) leaves.push_back(leaf_named(faults[i]));
+        }
+        truth = CauseSet::of(CauseSet::Relation::joint, leaves);
+      }
+    }
+    from = level;
+  }
+  return truth;
+}
+
+bool compatible(const std::string& a, const std::string& b) {
+  const auto kind = [](const std::string& fault) {
+    const std::string family = fault.substr(0, 2);
+    if (family == "E2" || family == "E3" || family == "P4") return std::string("messages");
+    if (family == "T1" || family == "T2" || family == "C1") return std::string("time");
+    return family == "P5" ? fault : family;
+  };
+  const bool moves = kind(a) == "messages" || kind(b) == "messages";
+  if (moves && (a == "P6.lookback" || b == "P6.lookback")) return false;
+  return kind(a) != kind(b);
+}
+
+FaultPlan mixed_plan(const std::vector<std::string>& faults, unsigned seed, bool openai) {
+  FaultPlan plan;
+  plan.seed = seed;
+  plan.hour = std::ranges::find(faults, "P6.ttl_order") != faults.end();
+  if (openai) {
+    plan.provider = "openai";
+    plan.model = "gpt-5.6-sol";
+    plan.table = ProviderTable::openai();
+  }
+  plan.faults = {faults.begin(), faults.end()};
+  return plan;
+}
+
+void score_mix(Score& score, const std::vector<std::string>& faults, unsigned seed, bool openai,
+               const replay::CacheRuleBook& book) {
+  const FaultPlan plan = mixed_plan(faults, seed, openai);
+  const auto truth = truth_of(plan, faults);
+  if (!truth) return;
+  const SessionRun run = tests::run_session(plan);
+  const auto verdicts = tests::judge(run, Evidence::exact, book);
+  for (const auto& verdict : verdicts) check_conserved(verdict);
+  const auto cause = tests::main_cause(verdicts[run.fault_call]);
+  score.add(truth->code(), said(cause), cause && *cause == *truth);
+}
+
+const std::vector<std::string>& mixed_faults(bool openai) {
+  static const std::vector<std::string> kAnthropic = {"E2",
+                                                      "E3",
+                                                      "P1",
+                                                      "P2.added",
+                                                      "P2.keyorder",
+                                                      "P3.clock",
+                                                      "P3.path",
+                                                      "P4.mutated",
+                                                      "P4.mutated0",
+                                                      "P4.deleted",
+                                                      "P4.reserialized",
+                                                      "P5.tool_choice",
+                                                      "P5.thinking",
+                                                      "P5.speed",
+                                                      "P6.missing",
+                                                      "P6.lookback",
+                                                      "P6.ttl_flip",
+                                                      "P6.count",
+                                                      "P6.ttl_order",
+                                                      "P8.workspace",
+                                                      "P8.provider",
+                                                      "T1",
+                                                      "T2",
+                                                      "C1"};
+  // Its documents leave open how long entries live and what keys do: with another cause beside
+  // them nothing can be said of these two.
+  static const std::vector<std::string> kOpenai = {
+      "P1", "P2.schema", "P3.uuid", "P4.inserted", "P5.verbosity", "P8.tier", "C1"};
+  return openai ? kOpenai : kAnthropic;
+}
+
+Score score_doubles(const replay::CacheRuleBook& book) {
+  Score score;
+  for (const bool openai : {false, true}) {
+    const auto& faults = mixed_faults(openai);
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+      for (std::size_t j = i + 1; j < faults.size(); ++j) {
+        if (!compatible(faults[i], faults[j])) continue;
+        for (unsigned seed = 1; seed <= 2; ++seed) {
+          score_mix(score, {faults[i], faults[j]}, seed, openai, book);
+        }
+      }
+    }
+  }
+  return score;
+}
+
 }  // namespace
+
+TEST_CASE("two faults at once are told apart or counted as joint") {
+  const Score score = score_doubles(replay::CacheRuleBook::shipped());
+  score.print("exact bytes, two faults");
+  CHECK(score.total > 400);
+  CHECK(score.share() >= 0.98);
+}
+
+TEST_CASE("three faults at once are told apart or counted as joint") {
+  Score score;
+  const auto& faults = mixed_faults(false);
+  for (std::size_t i = 0; i < faults.size(); i += 2) {
+    for (std::size_t j = i + 1; j < faults.size(); j += 3) {
+      for (std::size_t k = j + 1; k < faults.size(); k += 2) {
+        const auto &a = faults[i], &b = faults[j], &c = faults[k];
+        if (!compatible(a, b) || !compatible(b, c) || !compatible(a, c)) continue;
+        score_mix(score, {a, b, c}, 3, false, replay::CacheRuleBook::shipped());
+      }
+    }
+  }
+  std::cout << fmt::format("exact bytes, three faults: {} of {} right\n", score.right, score.total);
+  CHECK(score.total > 50);
+  CHECK(score.share() >= 0.95);
+}
 
 TEST_CASE("with exact bytes every single fault gets its leaf") {
   const Score score = score_singles(Evidence::exact, replay::CacheRuleBook::shipped());
@@ -156,4 +314,84 @@ TEST_CASE("usage figures alone report a set that holds the leaf") {
   const Score score = score_singles(Evidence::usage_only, replay::CacheRuleBook::shipped());
   score.print("usage only, one fault");
   CHECK(score.share() >= 0.90);
+}
+
+TEST_CASE("sessions without a fault lose nothing, at any level of evidence") {
+  struct Case {
+    std::string provider, model;
+    ProviderTable table;
+  };
+  const std::vector<Case> cases = {{"anthropic", "claude-sonnet-4-5", ProviderTable::anthropic()},
+                                   {"openai", "gpt-5.6-sol", ProviderTable::openai()},
+                                   {"openai", "gpt-5.2", ProviderTable::openai_before()},
+                                   {"moonshot", "kimi-k3", ProviderTable::kimi()}};
+  for (const Case& each : cases) {
+    for (const std::string edit : {"none", "benign.no_system_marker"}) {
+      for (unsigned seed = 1; seed <= kSeeds; ++seed) {
+        FaultPlan plan{each.provider, each.model, each.table, {edit}, seed, 9, 6, false, false};
+        const SessionRun run = tests::run_session(plan);
+        for (const Evidence evidence : {Evidence::exact, Evidence::rebuilt, Evidence::usage_only}) {
+          for (const auto& verdict :
+               tests::judge(run, evidence, replay::CacheRuleBook::shipped())) {
+            INFO(each.model << " " << edit << " seed " << seed << " " << verdict.call->id);
+            check_conserved(verdict);
+            CHECK(said(tests::main_cause(verdict)) == "(no loss)");
+            CHECK_FALSE(verdict.contradicted);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("reads that come in whole blocks lose less than one of them") {
+  FaultPlan plan;
+  plan.provider = "openai";
+  plan.model = "gpt-5.2";
+  plan.table = ProviderTable::openai_before();
+  const auto verdicts =
+      tests::judge(tests::run_session(plan), Evidence::exact, replay::CacheRuleBook::shipped());
+  std::uint64_t lost = 0;
+  for (const auto& verdict : verdicts) {
+    for (const auto& portion : verdict.lost) {
+      CHECK(portion.causes == CauseSet::sole(Leaf::granularity));
+      CHECK(portion.tokens < 128);
+      lost += portion.tokens;
+    }
+  }
+  CHECK(lost > 0);
+}
+
+TEST_CASE("a wrong rule lowers the score") {
+  const double good = score_singles(Evidence::exact, replay::CacheRuleBook::shipped()).share();
+  const std::vector<std::pair<std::string, std::string>> mutations = {
+      {"lookback = [20, 20]", "lookback = [200, 200]"},
+      {"max_markers = 4", "max_markers = 9"},
+      {"ttl_s = [300, 300]", "ttl_s = [900, 900]"},
+      {"ttl_s = [300, 300]", "ttl_s = [20, 20]"},
+      {"longer_ttl_first = true", "longer_ttl_first = false"},
+      {"ttl_flip_misses = true", "ttl_flip_misses = false"},
+      {"readable_at_first_byte = true", "readable_at_first_byte = false"},
+      {"min_tokens = [1024, 1024]", "min_tokens = [10, 10]"},
+      {"min_tokens = [1024, 1024]", "min_tokens = [90000, 90000]"},
+      {"workspace = \"yes\"", "workspace = \"no\""},
+      {"model = \"yes\"", "model = \"no\""},
+      {"tool_choice = \"messages\", ", ""},
+      {"speed = \"system\", ", ""},
+      {"strips_reasoning = true", "strips_reasoning = false"},
+      {"lookup = \"markers\"", "lookup = \"endings\""},
+  };
+  for (const auto& [rule, wrong] : mutations) {
+    std::string text(replay::kCacheRulesToml);
+    REQUIRE(text.find(rule) != std::string::npos);
+    for (std::size_t at = 0; (at = text.find(rule, at)) != std::string::npos; at += wrong.size()) {
+      text.replace(at, rule.size(), wrong);
+    }
+    const auto book = replay::CacheRuleBook::parse(text, "mutated.toml");
+    REQUIRE(book);
+    const double score = score_singles(Evidence::exact, *book).share();
+    std::cout << fmt::format("{:<36} {:.3f} -> {:.3f}\n", wrong.empty() ? "no " + rule : wrong,
+                             good, score);
+    CHECK(score < good);
+  }
 }
