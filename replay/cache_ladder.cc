@@ -23,17 +23,6 @@ schema::CacheTtl written_ttl(const CacheCall& call) {
   return schema::CacheTtl::none;
 }
 
-std::vector<Leaf> leaves_of(std::initializer_list<std::string_view> families) {
-  std::vector<Leaf> leaves;
-  for (std::size_t i = 0; i < kLeafCount; ++i) {
-    const LeafInfo& info = info_of(static_cast<Leaf>(i));
-    const bool wanted = std::ranges::any_of(
-        families, [&](std::string_view name) { return name == info.family || name == info.code; });
-    if (wanted) leaves.push_back(info.leaf);
-  }
-  return leaves;
-}
-
 CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCall& call,
                               const CacheRules& rules) const {
   const Step& last = chain.last;

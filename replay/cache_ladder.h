@@ -56,7 +56,4 @@ class CacheLadder {
 /// The lifetime that the call's writes had, as its usage tells; none: it does not.
 schema::CacheTtl written_ttl(const CacheCall& call);
 
-/// Every leaf of these families, "P2", "U1".
-std::vector<Leaf> leaves_of(std::initializer_list<std::string_view> families);
-
 }  // namespace daybook::replay

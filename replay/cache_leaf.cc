@@ -139,14 +139,31 @@ bool CauseSet::contains(Leaf leaf) const {
   return std::ranges::find(leaves, leaf) != leaves.end();
 }
 
+std::vector<Leaf> leaves_of(std::span<const std::string_view> names) {
+  std::vector<Leaf> leaves;
+  for (const LeafInfo& info : kLeaves) {
+    const bool wanted = std::ranges::any_of(
+        names, [&](std::string_view name) { return name == info.family || name == info.code; });
+    if (wanted) leaves.push_back(info.leaf);
+  }
+  return leaves;
+}
+
 std::string CauseSet::code() const {
   if (relation == Relation::sole) return std::string(code_of(leaves.front()));
-  std::string out = relation == Relation::joint ? "joint{" : "one_of{";
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (i > 0) out += ',';
-    out += code_of(leaves[i]);
+  std::string out;
+  std::string_view whole;  // family that was named as a whole
+  for (const Leaf leaf : leaves) {
+    const LeafInfo& info = info_of(leaf);
+    if (info.family == whole) continue;
+    const auto family = leaves_of({info.family});
+    const bool all = relation == Relation::one_of &&
+                     std::ranges::all_of(family, [&](Leaf each) { return contains(each); });
+    if (all) whole = info.family;
+    if (!out.empty()) out += ',';
+    out += all ? info.family : info.code;
   }
-  return out + "}";
+  return (relation == Relation::joint ? "joint{" : "one_of{") + out + "}";
 }
 
 }  // namespace daybook::replay

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,6 +86,11 @@ inline std::string_view code_of(Leaf leaf) {
   return info_of(leaf).code;
 }
 std::optional<Leaf> leaf_of(std::string_view code);
+/// Every leaf of these families or codes: "P2", "P6.missing".
+std::vector<Leaf> leaves_of(std::span<const std::string_view> names);
+inline std::vector<Leaf> leaves_of(std::initializer_list<std::string_view> names) {
+  return leaves_of(std::span(names.begin(), names.size()));
+}
 std::string_view name_of(LeafKind kind);
 
 /// The causes of the same tokens.
@@ -101,7 +108,7 @@ struct CauseSet {
   static CauseSet of(Relation relation, std::vector<Leaf> leaves);
 
   bool contains(Leaf leaf) const;
-  /// "P4.mutated", "joint{P1,T1}", "one_of{P2.schema,U1}".
+  /// "P4.mutated", "joint{P1,T1}", "one_of{P2,U1}": a family with all of its leaves is named once.
   std::string code() const;
   auto operator<=>(const CauseSet&) const = default;
 };

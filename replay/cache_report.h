@@ -1,0 +1,87 @@
+// Sums over the verdicts of many calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "replay/cache_money.h"
+#include "replay/cache_vendor.h"
+
+namespace daybook::replay {
+
+struct CacheSum {
+  std::uint64_t calls = 0;
+  std::uint64_t tokens = 0;
+  CacheMoney waste = 0;
+  std::uint64_t unpriced_tokens = 0;  // of `tokens`
+};
+
+struct SessionSum {
+  std::uint64_t calls = 0;
+  std::uint64_t input = 0;
+  std::uint64_t read = 0;
+  std::uint64_t lost = 0;
+  CacheMoney total = 0;
+  CacheMoney waste = 0;
+  std::set<schema::Evidence> evidence;
+};
+
+/// A call that lost something, with what is shown of it.
+struct CostlyCall {
+  std::string session;
+  std::uint64_t version = 0;
+  std::int64_t start = 0;
+  std::string model;
+  schema::Evidence evidence = schema::Evidence::exact;
+  std::string causes;      // of most tokens
+  std::string introduced;  // what brought the change
+  std::uint64_t lost = 0;
+  std::uint64_t input = 0;
+  CacheMoney waste = 0;
+  bool priced = false;
+};
+
+class CacheReport {
+ public:
+  explicit CacheReport(std::size_t calls_kept) : kept_(calls_kept) {}
+
+  void add(const CallVerdict& verdict, const CallMoney& money);
+
+  std::uint64_t calls = 0;
+  std::uint64_t unmeasured_calls = 0;  // no usage at all
+  std::uint64_t contradictions = 0;    // read more than the rules allow
+  std::uint64_t input = 0;
+  std::uint64_t read = 0;
+  std::map<std::string, CacheSum> fresh;  // by code: E0, E1
+  std::uint64_t lost = 0;
+  CacheMoney total = 0;
+  CacheMoney ideal = 0;
+  CacheMoney waste = 0;
+  std::uint64_t unpriced_tokens = 0;
+  std::uint64_t unpriced_calls = 0;
+  std::map<CauseSet, CacheSum> by_cause;
+  std::map<std::string, CacheSum> by_introduced;
+  std::map<std::string, SessionSum> by_session;
+  /// By the provider's label and our agreement with it.
+  std::map<std::pair<std::string, Agreement>, std::uint64_t> vendor;
+
+  /// Those with the most waste, then the most tokens, first.
+  const std::vector<CostlyCall>& costly() const { return costly_; }
+  /// Input tokens are all accounted for, and so is the money.
+  bool conserved() const;
+
+ private:
+  void keep(CostlyCall call);
+
+  std::size_t kept_;
+  std::vector<CostlyCall> costly_;
+};
+
+/// What brought the change that lost a portion: "tools[2] 'grep'", "model a -> b", or the leaf's
+/// meaning.
+std::string introduced_by(const CallVerdict& verdict, const CachePortion& portion);
+
+}  // namespace daybook::replay
