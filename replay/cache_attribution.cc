@@ -225,11 +225,12 @@ CallVerdict CacheAttributor::take(CacheCall given) {
   if (!baseline.cold) verdict.baseline = baseline.call;
   if (verdict.measured && !call.segments.empty()) {
     Prompt prompt = layout(call, book_.rules(call), {});
-    scale_.pin(prompt.points.back(), verdict.input);
+    // The figure for a marker goes first: providers count a few tokens behind the last one.
     const std::uint64_t cached = verdict.read + call.usage.cache_write.value_or(0);
     if (book_.rules(call).lookup == CacheLookup::markers && !prompt.marks.empty() && cached > 0) {
       scale_.pin(prompt.points[prompt.marks.back().segment], cached);
     }
+    scale_.pin(prompt.points.back(), verdict.input);
   }
   if (baseline.call != nullptr && verdict.measured) attribute(verdict, baseline);
   DAYBOOK_CHECK(verdict.read + verdict.lost_tokens() <= verdict.input);
@@ -247,6 +248,11 @@ void CacheAttributor::remember(const CallVerdict& verdict) {
   Prompt prompt = layout(call, rules, {});
   scale_.estimate(prompt);
   const CacheRead read = store_.read(prompt, rules, call.start, {});
+  // A read that ends at a marker tells how many tokens precede it.
+  if (rules.lookup == CacheLookup::markers && read.point && verdict.read > 0 &&
+      read.allows(verdict.read)) {
+    scale_.pin(prompt.points[*read.point], verdict.read);
+  }
   store_.write(prompt, rules, call.start, std::max(first_byte, call.start), read);
   if (std::ranges::find(rules.scope, RuleTruth::maybe) != std::end(rules.scope)) {
     const Prompt apart = layout(call, rules, {true, std::nullopt});

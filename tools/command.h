@@ -101,6 +101,7 @@ Command backup_command();
 Command export_command();
 Command cost_command();
 Command import_command();
+Command cache_command();
 
 /// All of them, in the order that help lists them.
 std::vector<Command> all_commands();

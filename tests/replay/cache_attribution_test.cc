@@ -1,0 +1,365 @@
+// Sessions in which it is easy to see a miss that is none, or to name the wrong cause.
+#include "replay/cache_attribution.h"
+
+#include <catch2/catch.hpp>
+
+#include "replay/cache_money.h"
+#include "replay/cache_report.h"
+#include "tests/support/cache_session.h"
+
+using namespace daybook;
+using replay::CallVerdict;
+using replay::CauseSet;
+using replay::Leaf;
+using tests::CacheProvider;
+using tests::ProviderRequest;
+using tests::ProviderTable;
+
+namespace {
+
+std::string text(char letter, std::size_t bytes) {
+  return std::string(bytes, letter);
+}
+
+/// One provider and one analysis, fed with requests of any session and lineage.
+class Desk {
+ public:
+  explicit Desk(ProviderTable table = ProviderTable::anthropic(),
+                std::string provider = "anthropic", std::string model = "claude-sonnet-4-5",
+                bool usage_only = false)
+      : provider_(table), attributor_(replay::CacheRuleBook::shipped()), usage_only_(usage_only) {
+    plan_.provider = std::move(provider);
+    plan_.model = std::move(model);
+    plan_.table = std::move(table);
+  }
+
+  struct Sent {
+    std::string lineage;
+    std::vector<std::string> messages;
+    double at_s = 0;
+    double first_byte_s = 0;  // 0: a second later
+    double end_s = 0;         // 0: with the first byte
+    char system = 's';
+    bool hour = false;
+    std::string session = "s";
+    std::string parent = {};
+    bool compacted = false;
+  };
+
+  CallVerdict send(const Sent& sent) {
+    ProviderRequest request;
+    request.blocks.push_back({0, text('t', 4000), "", false});
+    request.blocks.push_back({1, text(sent.system, 8000), "", false});
+    for (const auto& message : sent.messages) {
+      request.blocks.push_back({2, message, "", true});
+    }
+    if (plan_.table.kind == ProviderTable::Kind::breakpoints) {
+      request.breakpoints = {{1, sent.hour}, {request.blocks.size() - 1, sent.hour}};
+    }
+    request.route = plan_.provider;
+    request.model = plan_.model;
+    request.start_s = sent.at_s;
+    request.first_byte_s = sent.first_byte_s == 0 ? sent.at_s + 1 : sent.first_byte_s;
+    usage = provider_.serve(request);
+    replay::CacheCall call = tests::call_of(request, usage, plan_, texts_);
+    call.session = sent.session;
+    call.parent = sent.parent;
+    call.forked = !sent.parent.empty();
+    call.lineage = sent.lineage;
+    call.after_compaction = sent.compacted;
+    if (sent.end_s != 0) {
+      call.end = call.start + static_cast<std::int64_t>((sent.end_s - sent.at_s) * 1e9);
+    }
+    edit(call);
+    if (usage_only_) call = tests::usage_only(std::move(call));
+    CallVerdict verdict = attributor_.take(std::move(call));
+    CHECK(verdict.input == verdict.read + verdict.fresh + verdict.lost_tokens());
+    return verdict;
+  }
+
+  std::function<void(replay::CacheCall&)> edit = [](replay::CacheCall&) {};
+  tests::ProviderUsage usage;
+  CacheProvider& provider() { return provider_; }
+
+ private:
+  tests::FaultPlan plan_;
+  tests::Texts texts_;
+  CacheProvider provider_;
+  replay::CacheAttributor attributor_;
+  bool usage_only_;
+};
+
+constexpr const char* kMarked = R"({"role":"user","content":[{"type":"text","text":"hi",)"
+                                R"("cache_control":{"type":"ephemeral"}}]})";
+
+const std::string kA = text('a', 6000), kB = text('b', 6000), kC = text('c', 6000),
+                  kD = text('d', 6000), kE = text('e', 6000);
+
+std::optional<CauseSet> cause(const CallVerdict& verdict) {
+  return tests::main_cause(verdict);
+}
+
+}  // namespace
+
+TEST_CASE("interleaved subagents and side calls are compared with their own chain") {
+  for (const bool usage_only : {false, true}) {
+    Desk desk(ProviderTable::anthropic(), "anthropic", "claude-sonnet-4-5", usage_only);
+    CHECK(desk.send({"", {kA}, 0}).fresh_leaf == Leaf::cold);
+    const auto sub = desk.send({"sub", {kB}, 10, 0, 0, 'u'});
+    CHECK(sub.fresh_leaf == Leaf::cold);
+    CHECK_FALSE(cause(sub));
+    CHECK_FALSE(cause(desk.send({"", {kA, kC}, 20})));
+    CHECK_FALSE(cause(desk.send({"sub", {kB, kD}, 30, 0, 0, 'u'})));
+    CHECK_FALSE(cause(desk.send({"", {kA, kC, kE}, 40})));
+  }
+}
+
+TEST_CASE("a side call with its own messages is no miss, nor is the call after it") {
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  desk.send({"", {kA, kB}, 10});
+  const auto side = desk.send({"", {kE}, 20});
+  CHECK_FALSE(cause(side));
+  CHECK(side.fresh_leaf == Leaf::cold);
+  CHECK(side.read > 0);  // what precedes the messages
+  CHECK_FALSE(cause(desk.send({"", {kA, kB, kC}, 30})));
+}
+
+TEST_CASE("reading more than the call before left is legal") {
+  for (const bool usage_only : {false, true}) {
+    Desk desk(ProviderTable::anthropic(), "anthropic", "claude-sonnet-4-5", usage_only);
+    desk.send({"", {kA}, 0});
+    desk.send({"other", {kA, kB, kC}, 10});
+    const auto verdict = desk.send({"", {kA, kB, kC, kD}, 20});
+    CHECK_FALSE(cause(verdict));
+    CHECK_FALSE(verdict.contradicted);
+  }
+}
+
+TEST_CASE("life counts from start to start, whatever the answer took") {
+  Desk desk;
+  desk.send({"", {kA}, 0, 0, 200});
+  CHECK_FALSE(cause(desk.send({"", {kA, kB}, 295, 0, 590})));  // 95 s after the end
+  const auto late = desk.send({"", {kA, kB, kC}, 600});        // 10 s after the end, 305 s
+  CHECK(cause(late) == CauseSet::sole(Leaf::ttl_by_generation));
+  CHECK(cause(desk.send({"", {kA, kB, kC, kD}, 1000})) == CauseSet::sole(Leaf::ttl));
+}
+
+TEST_CASE("entries of one hour outlive those of five minutes between them") {
+  Desk desk;
+  desk.send({"", {kA}, 0, 0, 0, 's', true});
+  desk.send({"", {kA, kB}, 10, 0, 0, 's', true});
+  CHECK_FALSE(cause(desk.send({"", {kA, kB, kC}, 1000, 0, 0, 's', true})));
+  const auto flipped = desk.send({"", {kA, kB, kC, kD}, 1010});
+  CHECK(cause(flipped) == CauseSet::sole(Leaf::marker_ttl_flip));
+  // Back again: the entries of one hour are still there, the one of five minutes is of no use.
+  const auto back = desk.send({"", {kA, kB, kC, kD, kE}, 1020, 0, 0, 's', true});
+  CHECK(cause(back) == CauseSet::sole(Leaf::marker_ttl_flip));
+  CHECK(back.read == flipped.lost_tokens());
+}
+
+TEST_CASE("parallel siblings that start before the first byte are concurrent") {
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  desk.send({"", {kA, kB}, 10, 18});
+  const auto early = desk.send({"", {kA, kB}, 12, 19});
+  CHECK(cause(early) == CauseSet::sole(Leaf::concurrency));
+  CHECK_FALSE(cause(desk.send({"", {kA, kB}, 30})));
+}
+
+TEST_CASE("parallel subagents with one beginning lose it to concurrency, once") {
+  Desk desk;
+  const auto first = desk.send({"one", {kA}, 0, 5});
+  const auto second = desk.send({"two", {kB}, 1, 6});
+  const auto third = desk.send({"three", {kC}, 20});
+  CHECK_FALSE(cause(first));
+  CHECK(cause(second) == CauseSet::sole(Leaf::concurrency));
+  CHECK_FALSE(cause(third));
+  CHECK(third.read > 0);
+}
+
+TEST_CASE("a fork of a session reads what its parent left, and goes on alone") {
+  Desk desk;
+  desk.send({"", {kA}, 0, 0, 0, 's', false, "parent"});
+  desk.send({"", {kA, kB}, 10, 0, 0, 's', false, "parent"});
+  desk.send({"", {kA, kB, kC}, 20, 0, 0, 's', false, "parent"});
+  const auto fork = desk.send({"", {kA, kB, kE}, 30, 0, 0, 's', false, "child", "parent"});
+  CHECK(cause(fork) == CauseSet::sole(Leaf::fork));
+  CHECK(fork.read > 0);
+  CHECK_FALSE(cause(desk.send({"", {kA, kB, kE, kD}, 40, 0, 0, 's', false, "child", "parent"})));
+  CHECK_FALSE(cause(desk.send({"", {kA, kB, kC, kD}, 50, 0, 0, 's', false, "parent"})));
+}
+
+TEST_CASE("a compaction is paid once") {
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  desk.send({"", {kA, kB, kC, kD}, 10});
+  const auto after = desk.send({"", {kE, kD}, 20, 0, 0, 's', false, "s", "", true});
+  CHECK(cause(after) == CauseSet::sole(Leaf::compaction));
+  CHECK_FALSE(cause(desk.send({"", {kE, kD, kA}, 30})));
+}
+
+TEST_CASE("a clock that runs backwards between files is no expiry") {
+  Desk desk;
+  desk.send({"", {kA}, 500});
+  const auto verdict = desk.send({"", {kA, kB}, 100});
+  CHECK(cause(verdict) != CauseSet::sole(Leaf::ttl));
+}
+
+TEST_CASE("usage that is absent is not usage of zero") {
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  desk.edit = [](replay::CacheCall& call) { call.usage = {}; };
+  CHECK_FALSE(desk.send({"", {kA, kB}, 10}).measured);
+  desk.edit = [](replay::CacheCall& call) { call.usage.cache_read.reset(); };
+  CHECK(cause(desk.send({"", {kA, kB, kC}, 20})) == CauseSet::sole(Leaf::unmeasured));
+  desk.edit = [](replay::CacheCall& call) {
+    call.usage.input_uncached = *call.input();
+    call.usage.cache_read = 0;
+    call.usage.cache_write = 0;
+  };
+  CHECK(cause(desk.send({"", {kA, kB, kC, kD}, 30})) == CauseSet::sole(Leaf::provider));
+}
+
+TEST_CASE("more than the rules allow is counted as a contradiction") {
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  desk.edit = [](replay::CacheCall& call) {
+    const std::uint64_t all = *call.input();
+    call.usage.input_uncached = 0;
+    call.usage.cache_read = all;
+    call.usage.cache_write = 0;
+  };
+  CHECK(desk.send({"", {kA, kB}, 10}).contradicted);
+}
+
+TEST_CASE("reads in blocks of 256 and totals without writes lose nothing but rounding") {
+  for (const bool kimi : {true, false}) {
+    Desk desk(kimi ? ProviderTable::kimi() : ProviderTable::openai_before(),
+              kimi ? "moonshot" : "openai", kimi ? "kimi-k3" : "gpt-5.2");
+    desk.send({"", {kA}, 0});
+    for (const auto& messages : {std::vector{kA, kB}, std::vector{kA, kB, kC}}) {
+      const auto verdict = desk.send({"", messages, 10.0 * static_cast<double>(messages.size())});
+      CHECK_FALSE(cause(verdict));
+      CHECK(verdict.lost_tokens() < 256);
+    }
+  }
+}
+
+TEST_CASE("a call's reader normalises what means the same, and no more") {
+  const std::map<Digest, std::string> texts = [] {
+    std::map<Digest, std::string> made;
+    for (const char* each :
+         {R"({"role":"user","content":"hi"})",
+          R"({"role":"user","content":[{"type":"text","text":"hi"}]})", kMarked,
+          R"({"role":"user","content":[{"type":"text","text":"ho"}]})",
+          R"({"role":"user","content":[{"type":"tool_result","content":"1"},{"type":"image"}]})"}) {
+      made[Digest::of(each)] = each;
+    }
+    return made;
+  }();
+  replay::CallReader reader([&](const BlobRef& ref) { return texts.at(ref.digest); });
+  replay::Call call;
+  call.session = std::make_shared<replay::CallSession>();
+  call.usage.service_tier = "standard";
+  call.head = std::make_unique<schema::ContentT>();
+  const std::string head =
+      R"("model":"m","max_tokens":5,"metadata":{"a":1},"service_tier":"flex","tool_choice":"auto")";
+  call.head->bytes.assign(head.begin(), head.end());
+  auto list = std::make_shared<std::vector<BlobRef>>();
+  for (const auto& [digest, each] : texts) list->push_back(BlobRef::of(each));
+  call.request.messages = list;
+  const auto made = reader.read(call);
+  std::map<std::string, Digest> contents;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    contents[texts.at((*list)[i].digest)] = made.segments[i].content;
+    const bool results = made.segments[i].image;
+    CHECK(made.segments[i].plain_user == !results);
+    CHECK(made.segments[i].blocks == (results ? 2u : 1u));
+  }
+  const auto& plain = contents.at(R"({"role":"user","content":[{"type":"text","text":"hi"}]})");
+  CHECK(contents.at(R"({"role":"user","content":"hi"})") == plain);
+  CHECK(contents.at(kMarked) == plain);
+  CHECK(contents.at(R"({"role":"user","content":[{"type":"text","text":"ho"}]})") != plain);
+  // What was served goes over what was asked for; settings that do not reach the prompt are left.
+  CHECK(made.scope.tier == "standard");
+  CHECK(made.params ==
+        std::vector<replay::CacheParam>{{"image", "present"}, {"tool_choice", "\"auto\""}});
+}
+
+TEST_CASE("money is conserved to the last digit, and a missing price is not a price of zero") {
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  const auto verdict = desk.send({"", {kA, kB}, 400});
+  REQUIRE(verdict.lost_tokens() > 0);
+  replay::CacheRates rates;
+  rates.uncached = 3'000'001;
+  rates.read = 300'007;
+  rates.write_5m = 3'750'011;
+  const auto money = money_of(verdict, rates);
+  REQUIRE(money.priced);
+  CHECK(money.total == money.ideal + money.wasted());
+  CHECK(money.waste[0].low <= money.waste[0].point);
+  CHECK(money.waste[0].point <= money.waste[0].high);
+  // Everything lost was written anew: no token of it was uncached.
+  CHECK(money.waste[0].point == static_cast<replay::CacheMoney>(verdict.lost_tokens()) * 3'450'004);
+  rates.write_5m.reset();
+  const auto unpriced = money_of(verdict, rates);
+  CHECK_FALSE(unpriced.priced);
+  CHECK(unpriced.total == 0);
+  CHECK(unpriced.unpriced_tokens == verdict.input);
+  CHECK(replay::shown_dollars(money.wasted()) != "$0");
+}
+
+TEST_CASE("the provider's word is compared and never counted when it says nothing") {
+  using replay::Agreement;
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  const auto miss = desk.send({"", {kA, kB}, 10, 0, 0, 'x'});
+  REQUIRE(cause(miss) == CauseSet::sole(Leaf::system_other));
+  const auto said = [&](const char* json) {
+    const auto label = replay::vendor_verdict(json);
+    REQUIRE(label);
+    return replay::compare(*label, miss);
+  };
+  CHECK(said(R"({"cache_miss_reason":{"type":"system_changed"}})") == Agreement::finer);
+  CHECK(said(R"({"cache_miss_reason":{"type":"tools_changed"}})") == Agreement::disagree);
+  CHECK(said(R"({"cache_miss_reason":{"type":"unavailable"}})") == Agreement::inconclusive);
+  CHECK(said(R"({"cache_miss_reason":{}})") == Agreement::inconclusive);
+  // Null says that nothing differed, which a changed system prompt contradicts.
+  CHECK(said(R"({"cache_miss_reason":null})") == Agreement::disagree);
+  CHECK(said(R"({"type":"cache_miss","reason":"input_changed"})") == Agreement::finer);
+  CHECK(said(R"({"type":"comparison_response_not_found"})") == Agreement::inconclusive);
+  CHECK_FALSE(replay::vendor_verdict(""));
+  CHECK_FALSE(replay::vendor_verdict("null"));
+  const auto fine = desk.send({"", {kA, kB, kC}, 20, 0, 0, 'x'});
+  CHECK(replay::compare(*replay::vendor_verdict(R"({"cache_miss_reason":null})"), fine) ==
+        Agreement::agree);
+}
+
+TEST_CASE("volatile text is told by the first byte that differs") {
+  CHECK(replay::volatile_kind("It is 10:00 now", "It is 10:02 now") == Leaf::system_clock);
+  CHECK(replay::volatile_kind("on 2026-01-31", "on 2026-02-01") == Leaf::system_clock);
+  CHECK(replay::volatile_kind("epoch 1780000000", "epoch 1780000060") == Leaf::system_clock);
+  CHECK(replay::volatile_kind("Today is Monday", "Today is Friday") == Leaf::system_clock);
+  CHECK(replay::volatile_kind("id 0f8fad5b-d9cb-469f-a165-708677289501",
+                              "id 7f8fad5b-d9cb-469f-a165-708677289501") == Leaf::system_uuid);
+  CHECK(replay::volatile_kind("in /home/a/x", "in /home/a/y") == Leaf::system_path);
+  CHECK(replay::volatile_kind("be terse", "be brief") == Leaf::system_other);
+}
+
+TEST_CASE("wrong rule files are refused with file, line and the nearest key") {
+  const auto refused = [](std::string text) {
+    const auto book = replay::CacheRuleBook::parse(text, "r.toml");
+    REQUIRE_FALSE(book);
+    return book.error().message;
+  };
+  const std::string good = "[[family]]\nproviders = [\"a\"]\nmodels = [\"*\"]\n";
+  CHECK(replay::CacheRuleBook::parse(good, "r.toml"));
+  CHECK(refused(good + "min_token = [1, 2]\n") ==
+        "r.toml:4: there is no key 'min_token'; did you mean 'min_tokens'?");
+  CHECK(refused(good + "min_tokens = [2, 1]\n") == "r.toml:4: min_tokens must be [least, most]");
+  CHECK(refused(good + "lookup = \"all\"\n") ==
+        "r.toml:4: lookup cannot be 'all'; use markers, endings, prefix");
+  CHECK(refused("") == "r.toml: holds no [[family]]");
+}

@@ -1,0 +1,136 @@
+#include "tools/cache_calls.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <queue>
+
+#include "replay/call.h"
+
+namespace daybook::tools {
+namespace {
+
+/// Calls read ahead of a session at a time.
+constexpr std::size_t kBatch = 64;
+
+/// One session's calls, read piece by piece.
+class CallStream {
+ public:
+  CallStream(journal::Journal& journal, SessionId session)
+      : journal_(journal),
+        session_(std::move(session)),
+        reader_(segment_bytes(journal)),
+        fold_(session_.str(), [this](replay::Call call) {
+          auto made = reader_.read(call);
+          // The session as the journal knows it: what --session and --why name.
+          if (!call.session->parent.empty()) made.parent = call.session->parent;
+          made.session = session_.str();
+          ready_.push_back(std::move(made));
+        }) {}
+
+  /// The next call; nothing at the end.
+  Result<std::optional<replay::CacheCall>> next() {
+    while (ready_.empty() && !ended_) DAYBOOK_TRY(fill());
+    if (ready_.empty()) return std::nullopt;
+    replay::CacheCall call = std::move(ready_.front());
+    ready_.pop_front();
+    return call;
+  }
+
+  std::uint64_t holes() const { return holes_; }
+
+ private:
+  Result<void> fill() {
+    ended_ = true;
+    return journal_.read(session_, from_, journal::ReadMode::lenient, [&](const auto& entry) {
+      from_ = entry.version + 1;
+      if (entry.event == nullptr) {
+        ++holes_;
+      } else {
+        fold_.take(*entry.event);
+      }
+      ended_ = ready_.size() < kBatch;
+      return ended_;
+    });
+  }
+
+  journal::Journal& journal_;
+  SessionId session_;
+  replay::CallReader reader_;
+  std::deque<replay::CacheCall> ready_;
+  replay::CallFold fold_;
+  std::uint64_t from_ = 1;
+  std::uint64_t holes_ = 0;
+  bool ended_ = false;
+};
+
+/// A session and when its next call starts; before it is opened, when the session does.
+struct Source {
+  std::int64_t at = 0;
+  std::size_t order = 0;
+  SessionId session;
+  std::unique_ptr<CallStream> stream;
+  std::optional<replay::CacheCall> call;
+};
+
+Result<std::int64_t> beginning(journal::Journal& journal, const SessionId& session) {
+  std::int64_t at = 0;
+  auto read = journal.read(session, 1, journal::ReadMode::lenient, [&](const auto& entry) {
+    if (entry.event == nullptr) return true;
+    const auto* provenance = entry.event->provenance();
+    at = provenance == nullptr ? entry.event->recorded_at() : provenance->at();
+    return at == 0;
+  });
+  if (!read) return fail(std::move(read.error()));
+  return at;
+}
+
+}  // namespace
+
+replay::SegmentBytes segment_bytes(journal::Journal& journal) {
+  return [&journal](const BlobRef& ref) -> std::optional<std::string> {
+    auto bytes = journal.blob(ref);
+    return bytes ? std::optional(std::move(*bytes)) : std::nullopt;
+  };
+}
+
+Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::string& only,
+                                        const CacheCallVisitor& visit) {
+  const auto sessions = journal.sessions(only);
+  if (!sessions) return fail(sessions.error());
+  std::vector<std::shared_ptr<Source>> waiting;
+  for (const auto& info : *sessions) {
+    if (!only.empty() && info.session.str() != only) continue;
+    const auto at = beginning(journal, info.session);
+    if (!at) return fail(at.error());
+    waiting.push_back(
+        std::make_shared<Source>(Source{*at, waiting.size(), info.session, nullptr, {}}));
+  }
+  const auto later = [](const auto& a, const auto& b) {
+    return std::tie(a->at, a->order) > std::tie(b->at, b->order);
+  };
+  std::priority_queue queue(later, std::move(waiting));
+  std::uint64_t holes = 0;
+  while (!queue.empty()) {
+    auto source = queue.top();
+    queue.pop();
+    if (source->stream == nullptr) {
+      source->stream = std::make_unique<CallStream>(journal, source->session);
+    } else if (source->call && !visit(std::move(*source->call))) {
+      break;
+    }
+    auto next = source->stream->next();
+    if (!next) return fail(std::move(next.error()));
+    if (!*next) {
+      holes += source->stream->holes();
+      continue;
+    }
+    source->at = std::max(source->at, (*next)->start);
+    source->call = std::move(**next);
+    queue.push(std::move(source));
+  }
+  return holes;
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,24 @@
+// Calls of a journal's sessions in the order of their starts, as the cache analysis takes them.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "journal/journal.h"
+#include "replay/cache_call.h"
+
+namespace daybook::tools {
+
+/// Returns false to stop.
+using CacheCallVisitor = std::function<bool(replay::CacheCall)>;
+
+/// Visits the calls of every session, merged by time: only sessions that overlap are read at once.
+/// `only`: of this session alone; "": of all. Damaged events are holes; how many there were comes
+/// back.
+Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::string& only,
+                                        const CacheCallVisitor& visit);
+
+/// Bytes of segments from the journal.
+replay::SegmentBytes segment_bytes(journal::Journal& journal);
+
+}  // namespace daybook::tools

@@ -1,0 +1,24 @@
+// Findings of the cache analysis for people and in JSON.
+#pragma once
+
+#include <iosfwd>
+
+#include "replay/cache_report.h"
+#include "tools/command.h"
+
+namespace daybook::tools {
+
+void print_cache_report(Context& context, const replay::CacheReport& report);
+/// Lines: one "total", then "cause", "introduced", "session", "call", "vendor".
+void print_cache_json(std::ostream& out, const replay::CacheReport& report);
+
+/// Why one call missed: the first difference, the rule, the money, the remedy.
+void print_cache_call(Context& context, const replay::CallVerdict& verdict,
+                      const replay::CallMoney& money, const replay::CacheRules& rules,
+                      const replay::SegmentBytes& bytes);
+void print_cache_call_json(std::ostream& out, const replay::CallVerdict& verdict,
+                           const replay::CallMoney& money, const replay::SegmentBytes& bytes);
+
+std::string_view evidence_name(schema::Evidence evidence);
+
+}  // namespace daybook::tools

@@ -1,0 +1,131 @@
+#include "tools/cache_what_if_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "tools/json_writer.h"
+#include "tools/table.h"
+
+namespace daybook::tools {
+namespace {
+
+std::uint64_t distance(const replay::SimulatedUsage& a, const replay::SimulatedUsage& b) {
+  return a.read > b.read ? a.read - b.read : b.read - a.read;
+}
+
+/// Pings read a prefix and answer a token; summaries read a history and answer a summary.
+replay::SimulatedUsage reading(std::uint64_t tokens) {
+  return {tokens, tokens, 0, 0};
+}
+
+}  // namespace
+
+void WhatIfReport::keep(Row row) {
+  const auto before = [](const Row& a, const Row& b) {
+    const auto weight = [](const Row& one) { return one.saved < 0 ? -one.saved : one.saved; };
+    if (weight(a) != weight(b)) return weight(a) > weight(b);
+    return distance(a.recorded, a.changed) > distance(b.recorded, b.changed);
+  };
+  rows_.insert(std::ranges::upper_bound(rows_, row, before), std::move(row));
+  if (rows_.size() > kept_) rows_.pop_back();
+}
+
+void WhatIfReport::add(const replay::WhatIfCall& call, const replay::CacheRates& rates,
+                       const replay::CacheRates& changed_rates) {
+  ++calls_;
+  recorded_.input += call.recorded.input;
+  recorded_.read += call.recorded.read;
+  recorded_.write += call.recorded.write_5m + call.recorded.write_1h;
+  changed_.input += call.changed.input;
+  changed_.read += call.changed.read;
+  changed_.write += call.changed.write_5m + call.changed.write_1h;
+  pings_ += call.pings;
+  summaries_ += call.summary_output > 0 ? 1 : 0;
+  contradicted_ += call.recorded.read != call.call->read() ? 1 : 0;
+  const std::uint64_t output = call.call->usage.output.value_or(0);
+  const auto before = replay::cost_of(call.recorded, output, rates);
+  auto after = replay::cost_of(call.changed, output, changed_rates);
+  const auto pings =
+      replay::cost_of(reading(call.ping_tokens), call.pings * replay::kPingTokens, changed_rates);
+  const auto summary =
+      replay::cost_of(reading(call.summary_input), call.summary_output, changed_rates);
+  const bool priced = before && after && pings && summary;
+  Row row{call.call->session, call.call->version, call.recorded, call.changed, 0, priced};
+  if (priced) {
+    *after += *pings + *summary;
+    recorded_.money += *before;
+    changed_.money += *after;
+    row.saved = *before - *after;
+  } else {
+    ++unpriced_calls_;
+  }
+  if (call.recorded == call.changed && call.pings == 0 && row.saved == 0) return;
+  ++changed_calls_;
+  keep(std::move(row));
+}
+
+void WhatIfReport::print(Context& context) const {
+  auto& out = context.out;
+  Table sums({"", "INPUT", "READ", "WRITTEN", "COST"}, 0);
+  const auto row = [&](const char* name, const Sum& sum) {
+    sums.add({name, std::to_string(sum.input), std::to_string(sum.read), std::to_string(sum.write),
+              unpriced_calls_ == calls_ ? "unpriced" : replay::shown_dollars(sum.money)});
+  };
+  row("simulated as recorded", recorded_);
+  row("simulated under the policy", changed_);
+  sums.print(out, context.columns, context.colour());
+  if (unpriced_calls_ < calls_) {
+    out << fmt::format("difference: {}\n", replay::shown_dollars(changed_.money - recorded_.money));
+  }
+  out << fmt::format("{} of {} calls change\n", changed_calls_, calls_);
+  if (pings_ > 0) out << fmt::format("{} pings\n", pings_);
+  if (summaries_ > 0) out << fmt::format("{} summaries\n", summaries_);
+  if (!rows_.empty()) {
+    out << '\n';
+    Table table({"CALL", "READ", "READ THEN", "SAVED"}, 0);
+    for (const Row& each : rows_) {
+      table.add({fmt::format("{}@{}", each.session, each.version),
+                 std::to_string(each.recorded.read), std::to_string(each.changed.read),
+                 each.priced ? replay::shown_dollars(each.saved) : "unpriced"});
+    }
+    table.print(out, context.columns, context.colour());
+  }
+  out << "\nnot known:\n";
+  for (const std::string& each : policy_.unknowns()) out << "  " << each << '\n';
+  if (skipped_ > 0) {
+    out << fmt::format("  {} calls, of which the request or the usage was not recorded.\n",
+                       skipped_);
+  }
+  if (contradicted_ > 0) {
+    out << fmt::format("  Why {} calls read otherwise than simulated as recorded.\n",
+                       contradicted_);
+  }
+}
+
+void WhatIfReport::print_json(std::ostream& out) const {
+  JsonWriter total;
+  total.begin_object().member("line", "total").member("calls", calls_);
+  total.member("changed_calls", changed_calls_).member("skipped_calls", skipped_);
+  total.member("unpriced_calls", unpriced_calls_);
+  total.member("differs_from_reported", contradicted_);
+  total.member("recorded_input", recorded_.input).member("recorded_read", recorded_.read);
+  total.member("recorded_usd", replay::exact_dollars(recorded_.money));
+  total.member("changed_input", changed_.input).member("changed_read", changed_.read);
+  total.member("changed_usd", replay::exact_dollars(changed_.money));
+  total.member("pings", pings_).member("summaries", summaries_);
+  total.key("not_known").begin_array();
+  for (const std::string& each : policy_.unknowns()) total.value(each);
+  out << total.end_array().end_object().text() << '\n';
+  for (const Row& each : rows_) {
+    JsonWriter line;
+    line.begin_object().member("line", "call").member("session", each.session);
+    line.member("version", each.version).member("recorded_read", each.recorded.read);
+    line.member("changed_read", each.changed.read).member("priced", each.priced);
+    line.member("saved_usd", replay::exact_dollars(each.saved));
+    out << line.end_object().text() << '\n';
+  }
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,56 @@
+// The outcome of a simulated policy, for people and in JSON.
+#pragma once
+
+#include <iosfwd>
+
+#include "replay/cache_what_if.h"
+#include "tools/command.h"
+
+namespace daybook::tools {
+
+class WhatIfReport {
+ public:
+  WhatIfReport(replay::CachePolicy policy, std::size_t calls_kept)
+      : policy_(std::move(policy)), kept_(calls_kept) {}
+
+  /// A call of which too little is known.
+  void skip() { ++skipped_; }
+  void add(const replay::WhatIfCall& call, const replay::CacheRates& rates,
+           const replay::CacheRates& changed_rates);
+
+  void print(Context& context) const;
+  void print_json(std::ostream& out) const;
+
+ private:
+  struct Sum {
+    std::uint64_t input = 0;
+    std::uint64_t read = 0;
+    std::uint64_t write = 0;
+    replay::CacheMoney money = 0;
+  };
+  struct Row {
+    std::string session;
+    std::uint64_t version = 0;
+    replay::SimulatedUsage recorded;
+    replay::SimulatedUsage changed;
+    replay::CacheMoney saved = 0;
+    bool priced = false;
+  };
+
+  void keep(Row row);
+
+  replay::CachePolicy policy_;
+  std::size_t kept_;
+  std::vector<Row> rows_;  // changed calls, the greatest differences first
+  Sum recorded_;
+  Sum changed_;
+  std::uint64_t calls_ = 0;
+  std::uint64_t changed_calls_ = 0;
+  std::uint64_t skipped_ = 0;
+  std::uint64_t unpriced_calls_ = 0;
+  std::uint64_t contradicted_ = 0;  // the simulation as recorded read otherwise than reported
+  std::uint64_t pings_ = 0;
+  std::uint64_t summaries_ = 0;
+};
+
+}  // namespace daybook::tools
