@@ -1,35 +1,34 @@
 #include "replay/cache_money.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+#include <functional>
+
+#include "replay/price_call.h"
 
 namespace daybook::replay {
 namespace {
 
-constexpr int kDigits = 21;
-
 struct Paid {
   std::uint64_t tokens = 0;
-  CacheMoney rate = 0;
+  Money rate;
 };
 using PaidList = std::array<Paid, 3>;
 
 /// Extra cost of the tokens from `from` to `to`, of `all` that were paid, spread in proportion.
 /// Whole tokens: what one portion rounds off the next one has.
-CacheMoney in_proportion(const PaidList& paid, std::uint64_t all, std::uint64_t from,
-                         std::uint64_t to, CacheMoney read) {
+Money in_proportion(const PaidList& paid, std::uint64_t all, std::uint64_t from, std::uint64_t to,
+                    Money read) {
   const auto upto = [&](std::uint64_t tokens, std::uint64_t position) {
-    return static_cast<std::uint64_t>(static_cast<CacheMoney>(position) * tokens / all);
+    return static_cast<std::uint64_t>(static_cast<Int128>(position) * tokens / all);
   };
-  CacheMoney sum = 0;
+  Money sum;
   std::uint64_t before = 0;
   std::uint64_t taken = 0;
   for (const Paid& each : paid) {
     const std::uint64_t after = before + each.tokens;
     const std::uint64_t reached = upto(after, to) - upto(after, from);
-    sum += static_cast<CacheMoney>(reached - taken) * (each.rate - read);
+    sum += (each.rate - read) * (reached - taken);
     taken = reached;
     before = after;
   }
@@ -37,29 +36,20 @@ CacheMoney in_proportion(const PaidList& paid, std::uint64_t all, std::uint64_t 
 }
 
 /// Extra cost of `tokens`, taken from the classes in the given order.
-CacheMoney in_order(const PaidList& paid, std::uint64_t tokens, CacheMoney read) {
-  CacheMoney sum = 0;
+Money in_order(const PaidList& paid, std::uint64_t tokens, Money read) {
+  Money sum;
   for (const Paid& each : paid) {
     const std::uint64_t here = std::min(tokens, each.tokens);
-    sum += static_cast<CacheMoney>(here) * (each.rate - read);
+    sum += (each.rate - read) * here;
     tokens -= here;
   }
   return sum;
 }
 
-std::string digits_of(CacheMoney money) {
-  std::string text;
-  do {
-    text.insert(text.begin(), static_cast<char>('0' + static_cast<int>(money % 10)));
-    money /= 10;
-  } while (money != 0);
-  return text;
-}
-
 }  // namespace
 
-CacheMoney CallMoney::wasted() const {
-  CacheMoney sum = 0;
+Money CallMoney::wasted() const {
+  Money sum;
   for (const CacheWaste& each : waste) sum += each.point;
   return sum;
 }
@@ -74,6 +64,25 @@ PaidClasses paid_classes(const CacheCall& call) {
   return paid;
 }
 
+CacheRates rates_of(const PriceBook& book, const CacheCall& call) {
+  CacheRates out;
+  const auto rows = book.rows_for(call.scope.provider, call.scope.model);
+  const CallRates rates =
+      call_rates(rows, call.usage, call.input().value_or(0), {call.start, call.start});
+  if (!rates.usable()) return out;
+  const auto price = [&](TokenClass what) -> std::optional<Money> {
+    const auto one = rates.price(what, 1);
+    return one ? std::optional(one->low) : std::nullopt;
+  };
+  out.uncached = price(TokenClass::input);
+  out.read = price(TokenClass::cache_read);
+  out.write_5m = price(TokenClass::cache_write_5m);
+  if (!out.write_5m) out.write_5m = price(TokenClass::cache_write);
+  out.write_1h = price(TokenClass::cache_write_1h);
+  out.output = price(TokenClass::output);
+  return out;
+}
+
 CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates) {
   const CacheCall& call = *verdict.call;
   CallMoney money;
@@ -81,7 +90,7 @@ CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates) {
   const PaidClasses classes = paid_classes(call);
   const std::uint64_t output = call.usage.output.value_or(0);
   const std::uint64_t reads = verdict.read + verdict.lost_tokens();
-  const auto known = [](const std::optional<CacheMoney>& rate, std::uint64_t tokens) {
+  const auto known = [](const std::optional<Money>& rate, std::uint64_t tokens) {
     return rate.has_value() || tokens == 0;
   };
   const std::uint64_t all = classes.uncached + classes.write_5m + classes.write_1h;
@@ -94,13 +103,13 @@ CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates) {
     money.unpriced_tokens = verdict.input + output;
     return money;
   }
-  const CacheMoney read = rates.read.value_or(0);
-  PaidList paid = {{{classes.uncached, rates.uncached.value_or(0)},
-                    {classes.write_5m, rates.write_5m.value_or(0)},
-                    {classes.write_1h, rates.write_1h.value_or(0)}}};
-  money.total = static_cast<CacheMoney>(verdict.read) * read +
-                static_cast<CacheMoney>(output) * rates.output.value_or(0);
-  for (const Paid& each : paid) money.total += static_cast<CacheMoney>(each.tokens) * each.rate;
+  const Money read = rates.read.value_or(Money());
+  PaidList paid = {{{classes.uncached, rates.uncached.value_or(Money())},
+                    {classes.write_5m, rates.write_5m.value_or(Money())},
+                    {classes.write_1h, rates.write_1h.value_or(Money())}}};
+  const Money answer = rates.output.value_or(Money()) * output;
+  money.total = read * verdict.read + answer;
+  for (const Paid& each : paid) money.total += each.rate * each.tokens;
   PaidList cheapest = paid;
   std::ranges::sort(cheapest, {}, &Paid::rate);
   PaidList dearest = paid;
@@ -113,36 +122,10 @@ CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates) {
     at += tokens;
   }
   // Counted from the other side: what is read for less, and what is then left of each class.
-  money.ideal = static_cast<CacheMoney>(reads) * read +
-                static_cast<CacheMoney>(output) * rates.output.value_or(0);
-  money.ideal += in_proportion(paid, std::max<std::uint64_t>(all, 1), at, all, 0);
+  money.ideal = read * reads + answer;
+  money.ideal += in_proportion(paid, std::max<std::uint64_t>(all, 1), at, all, Money());
   DAYBOOK_CHECK(money.total == money.ideal + money.wasted());
   return money;
-}
-
-std::string exact_dollars(CacheMoney money) {
-  const bool negative = money < 0;
-  std::string text = digits_of(negative ? -money : money);
-  if (text.size() <= kDigits) text.insert(0, kDigits + 1 - text.size(), '0');
-  std::string cents = text.substr(text.size() - kDigits);
-  const std::string dollars = text.substr(0, text.size() - kDigits);
-  cents.erase(cents.find_last_not_of('0') + 1);
-  return (negative ? "-" : "") + dollars + (cents.empty() ? "" : "." + cents);
-}
-
-std::string shown_dollars(CacheMoney money) {
-  const std::string exact = exact_dollars(money < 0 ? -money : money);
-  const std::string sign = money < 0 ? "-$" : "$";
-  const std::size_t point = exact.find('.');
-  if (point == std::string::npos) return sign + exact + (exact == "0" ? "" : ".00");
-  std::size_t keep = point + 5;
-  if (exact.starts_with("0.")) {
-    const std::size_t first = exact.find_first_not_of('0', 2);
-    keep = std::max(keep, first + 2);
-  } else {
-    keep = point + 3;
-  }
-  return sign + exact.substr(0, keep);
 }
 
 }  // namespace daybook::replay

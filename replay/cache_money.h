@@ -3,44 +3,41 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
 #include "replay/cache_attribution.h"
+#include "replay/price_book.h"
 
 namespace daybook::replay {
 
-/// 10^-21 dollars: sums of products of list prices and multipliers stay whole.
-__extension__ typedef __int128 CacheMoney;
-
 /// Prices of one call, a token. An absent one is not known.
 struct CacheRates {
-  std::optional<CacheMoney> uncached;
-  std::optional<CacheMoney> read;
-  std::optional<CacheMoney> write_5m;
-  std::optional<CacheMoney> write_1h;
-  std::optional<CacheMoney> output;
+  std::optional<Money> uncached;
+  std::optional<Money> read;
+  std::optional<Money> write_5m;  // and of writes whose lifetime is not told
+  std::optional<Money> write_1h;
+  std::optional<Money> output;
 };
 
-/// The prices for a call; whoever has a price book gives one.
-using CachePricer = std::function<CacheRates(const CacheCall&)>;
+/// The prices at the time of the call. Where they are not known exactly, the lower bound.
+CacheRates rates_of(const PriceBook& book, const CacheCall& call);
 
 /// Extra cost of one portion of lost tokens.
 struct CacheWaste {
-  CacheMoney point = 0;  // lost tokens are spread over the paid classes in proportion
-  CacheMoney low = 0;    // they were the cheapest ones
-  CacheMoney high = 0;   // they were the dearest ones
+  Money point;  // lost tokens are spread over the paid classes in proportion
+  Money low;    // they were the cheapest ones
+  Money high;   // they were the dearest ones
 };
 
 struct CallMoney {
   bool priced = false;                // every class that has tokens has a price
   std::uint64_t unpriced_tokens = 0;  // of the call, when it is not priced
-  CacheMoney total = 0;               // of input and output
-  CacheMoney ideal = 0;               // the same, had every lost token been read
+  Money total;                        // of input and output
+  Money ideal;                        // the same, had every lost token been read
   std::vector<CacheWaste> waste;      // by portion of verdict.lost; total == ideal + their points
 
-  CacheMoney wasted() const;
+  Money wasted() const;
 };
 
 CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates);
@@ -52,10 +49,5 @@ struct PaidClasses {
   std::uint64_t write_1h = 0;
 };
 PaidClasses paid_classes(const CacheCall& call);
-
-/// "1.234567" dollars, all digits.
-std::string exact_dollars(CacheMoney money);
-/// "$1.23", "$0.000120": what is not zero never looks like zero.
-std::string shown_dollars(CacheMoney money);
 
 }  // namespace daybook::replay

@@ -81,7 +81,7 @@ bool CacheReport::conserved() const {
   std::uint64_t new_tokens = 0;
   for (const auto& [code, sum] : fresh) new_tokens += sum.tokens;
   std::uint64_t attributed = 0;
-  CacheMoney wasted = 0;
+  Money wasted;
   for (const auto& [causes, sum] : by_cause) {
     attributed += sum.tokens;
     wasted += sum.waste;

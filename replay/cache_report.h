@@ -15,7 +15,7 @@ namespace daybook::replay {
 struct CacheSum {
   std::uint64_t calls = 0;
   std::uint64_t tokens = 0;
-  CacheMoney waste = 0;
+  Money waste;
   std::uint64_t unpriced_tokens = 0;  // of `tokens`
 };
 
@@ -24,8 +24,8 @@ struct SessionSum {
   std::uint64_t input = 0;
   std::uint64_t read = 0;
   std::uint64_t lost = 0;
-  CacheMoney total = 0;
-  CacheMoney waste = 0;
+  Money total;
+  Money waste;
   std::set<schema::Evidence> evidence;
 };
 
@@ -40,7 +40,7 @@ struct CostlyCall {
   std::string introduced;  // what brought the change
   std::uint64_t lost = 0;
   std::uint64_t input = 0;
-  CacheMoney waste = 0;
+  Money waste;
   bool priced = false;
 };
 
@@ -57,9 +57,9 @@ class CacheReport {
   std::uint64_t read = 0;
   std::map<std::string, CacheSum> fresh;  // by code: E0, E1
   std::uint64_t lost = 0;
-  CacheMoney total = 0;
-  CacheMoney ideal = 0;
-  CacheMoney waste = 0;
+  Money total;
+  Money ideal;
+  Money waste;
   std::uint64_t unpriced_tokens = 0;
   std::uint64_t unpriced_calls = 0;
   std::map<CauseSet, CacheSum> by_cause;

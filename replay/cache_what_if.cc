@@ -296,10 +296,10 @@ std::optional<WhatIfCall> WhatIf::take(const CacheCall& call) {
   return made;
 }
 
-std::optional<CacheMoney> cost_of(const SimulatedUsage& usage, std::uint64_t output,
-                                  const CacheRates& rates) {
-  CacheMoney sum = 0;
-  const std::pair<std::uint64_t, const std::optional<CacheMoney>*> parts[] = {
+std::optional<Money> cost_of(const SimulatedUsage& usage, std::uint64_t output,
+                             const CacheRates& rates) {
+  Money sum;
+  const std::pair<std::uint64_t, const std::optional<Money>*> parts[] = {
       {usage.uncached(), &rates.uncached},
       {usage.read, &rates.read},
       {usage.write_5m, &rates.write_5m},
@@ -308,7 +308,7 @@ std::optional<CacheMoney> cost_of(const SimulatedUsage& usage, std::uint64_t out
   for (const auto& [tokens, rate] : parts) {
     if (tokens == 0) continue;
     if (!rate->has_value()) return std::nullopt;
-    sum += static_cast<CacheMoney>(tokens) * **rate;
+    sum += **rate * tokens;
   }
   return sum;
 }

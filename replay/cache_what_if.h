@@ -94,7 +94,7 @@ class WhatIf {
 };
 
 /// Cost of a simulated usage; nothing when a class has no price.
-std::optional<CacheMoney> cost_of(const SimulatedUsage& usage, std::uint64_t output,
-                                  const CacheRates& rates);
+std::optional<Money> cost_of(const SimulatedUsage& usage, std::uint64_t output,
+                             const CacheRates& rates);
 
 }  // namespace daybook::replay

@@ -8,6 +8,7 @@
 #include "tools/cache_text.h"
 #include "tools/cache_what_if_text.h"
 #include "tools/command.h"
+#include "tools/open_prices.h"
 #include "tools/read_journal.h"
 
 namespace daybook::tools {
@@ -21,7 +22,7 @@ struct CallName {
 };
 
 Result<CallName> call_named(journal::Journal& journal, const std::string& text) {
-  const std::size_t at = text.rfind('@');
+  const std::size_t at = text.rfind(':');
   CallName name;
   const char* end = text.data() + text.size();
   const bool good = at != std::string::npos && at > 0 &&
@@ -30,7 +31,7 @@ Result<CallName> call_named(journal::Journal& journal, const std::string& text) 
   if (!good) {
     return fail(
         ErrorCode::invalid_argument,
-        fmt::format("'{}' names no call: use SESSION@VERSION, as the table of calls has it", text));
+        fmt::format("'{}' names no call: use SESSION:VERSION, as the table of calls has it", text));
   }
   const auto info = find_session(journal, text.substr(0, at));
   if (!info) return fail(info.error());
@@ -38,12 +39,8 @@ Result<CallName> call_named(journal::Journal& journal, const std::string& text) 
   return name;
 }
 
-/// The prices of a call.
-replay::CacheRates rates_of(const replay::CacheCall&) {
-  return {};
-}
-
-Result<int> why(Context& context, const Arguments& arguments, journal::Journal& journal) {
+Result<int> why(Context& context, const Arguments& arguments, journal::Journal& journal,
+                const replay::PriceBook& prices) {
   const auto name = call_named(journal, *arguments.text("--why"));
   if (!name) return fail(name.error());
   const auto bytes = segment_bytes(journal);
@@ -55,7 +52,7 @@ Result<int> why(Context& context, const Arguments& arguments, journal::Journal& 
     const auto verdict = attributor.take(std::move(call));
     if (!wanted) return true;
     found = true;
-    const auto money = money_of(verdict, rates_of(*verdict.call));
+    const auto money = money_of(verdict, replay::rates_of(prices, *verdict.call));
     if (arguments.flag("--json")) {
       print_cache_call_json(context.out, verdict, money, bytes);
     } else {
@@ -83,7 +80,7 @@ Result<std::uint64_t> visit_wanted(journal::Journal& journal, const std::string&
 }
 
 Result<int> what_if(Context& context, const Arguments& arguments, journal::Journal& journal,
-                    const std::string& only) {
+                    const std::string& only, const replay::PriceBook& prices) {
   replay::CachePolicy policy;
   for (const std::string& text : arguments.list("--what-if")) {
     DAYBOOK_TRY(replay::CachePolicy::add(policy, text));
@@ -99,7 +96,7 @@ Result<int> what_if(Context& context, const Arguments& arguments, journal::Journ
       other.scope.provider = other.provider_kind = policy.provider;
       other.scope.model = policy.model;
     }
-    report.add(*made, rates_of(call), rates_of(other));
+    report.add(*made, rates_of(prices, call), rates_of(prices, other));
   });
   if (!holes) return fail(holes.error());
   if (arguments.flag("--json")) {
@@ -113,21 +110,24 @@ Result<int> what_if(Context& context, const Arguments& arguments, journal::Journ
 Result<int> run(Context& context, const Arguments& arguments) {
   const auto journal = open_for_reading(context, arguments);
   if (!journal) return fail(journal.error());
-  if (arguments.text("--why")) return why(context, arguments, **journal);
+  const auto opened = open_prices(context, arguments);
+  if (!opened) return fail(opened.error());
+  const replay::PriceBook& prices = *opened;
+  if (arguments.text("--why")) return why(context, arguments, **journal, prices);
   std::string only;
   if (const auto given = arguments.text("--session")) {
     const auto info = find_session(**journal, *given);
     if (!info) return fail(info.error());
     only = info->session.str();
   }
-  if (arguments.flag("--what-if")) return what_if(context, arguments, **journal, only);
+  if (arguments.flag("--what-if")) return what_if(context, arguments, **journal, only, prices);
   replay::CacheAttributor attributor(replay::CacheRuleBook::shipped(), segment_bytes(**journal));
   replay::CacheReport report(arguments.number("--calls").value_or(kCallsShown));
   // Other sessions are looked at, too: what they cached could have been read.
   const auto holes = visit_cache_calls(**journal, "", [&](replay::CacheCall call) {
     const auto verdict = attributor.take(std::move(call));
     if (only.empty() || verdict.call->session == only) {
-      report.add(verdict, money_of(verdict, rates_of(*verdict.call)));
+      report.add(verdict, money_of(verdict, replay::rates_of(prices, *verdict.call)));
     }
     return true;
   });
@@ -153,10 +153,11 @@ Command cache_command() {
           "Say why calls missed the prompt cache, and what that cost",
           {},
           {{"--session", ValueKind::text, "SESSION", "only this session's calls"},
-           {"--why", ValueKind::text, "SESSION@VERSION", "explain one call"},
+           {"--why", ValueKind::text, "SESSION:VERSION", "explain one call"},
            {"--what-if", ValueKind::list, "POLICY",
             "simulate another policy: 1h, stable-tools, stable-system, no-clock, keep-warm[=S], "
             "compact=TOKENS, model=PROVIDER:MODEL"},
+           {"--prices", ValueKind::text, "FILE", "prices that go over the shipped ones"},
            {"--calls", ValueKind::number, "N", "how many of the costliest calls to list"}},
           run};
 }

@@ -11,9 +11,9 @@
 
 namespace daybook::tools {
 
-using replay::CacheMoney;
 using replay::CacheReport;
 using replay::CacheSum;
+using replay::Money;
 
 std::string_view evidence_name(schema::Evidence evidence) {
   switch (evidence) {
@@ -39,8 +39,8 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
-std::string money_text(CacheMoney money, bool priced) {
-  return priced ? replay::shown_dollars(money) : "unpriced";
+std::string money_text(Money money, bool priced) {
+  return priced ? money.shown() : "unpriced";
 }
 
 template <class Key>
@@ -76,9 +76,7 @@ void print_totals(Context& context, const CacheReport& report) {
                              grouped(report.lost), grouped(fresh));
   if (report.unpriced_calls < report.calls) {
     context.out << fmt::format("{} spent = {} with every cached token read + {} lost\n",
-                               replay::shown_dollars(report.total),
-                               replay::shown_dollars(report.ideal),
-                               replay::shown_dollars(report.waste));
+                               report.total.shown(), report.ideal.shown(), report.waste.shown());
   }
   if (report.unpriced_tokens > 0) {
     context.out << fmt::format("{} tokens of {} calls have no price\n",
@@ -102,7 +100,7 @@ bool all_unpriced(const CacheSum& sum) {
 void print_calls(Context& context, const CacheReport& report) {
   Table table({"CALL", "EVIDENCE", "LOST", "OF INPUT", "WASTE", "CAUSE", "INTRODUCED BY"}, 6);
   for (const auto& call : report.costly()) {
-    table.add({fmt::format("{}@{}", call.session, call.version),
+    table.add({fmt::format("{}:{}", call.session, call.version),
                std::string(evidence_name(call.evidence)), grouped(call.lost), grouped(call.input),
                money_text(call.waste, call.priced), call.causes, call.introduced});
   }
@@ -111,7 +109,7 @@ void print_calls(Context& context, const CacheReport& report) {
 
 void write_sum(JsonWriter& out, const CacheSum& sum) {
   out.member("calls", sum.calls).member("tokens", sum.tokens);
-  out.member("waste_usd", replay::exact_dollars(sum.waste));
+  out.member("waste_usd", sum.waste.exact());
   out.member("unpriced_tokens", sum.unpriced_tokens);
 }
 
@@ -139,7 +137,7 @@ std::optional<Sides> sides_of(const replay::CallVerdict& verdict,
 }
 
 std::string name_of_call(const replay::CacheCall& call) {
-  return fmt::format("{}@{}", call.session, call.version);
+  return fmt::format("{}:{}", call.session, call.version);
 }
 
 }  // namespace
@@ -173,7 +171,7 @@ void print_cache_report(Context& context, const CacheReport& report) {
       evidence += (evidence.empty() ? "" : ", ") + std::string(evidence_name(each));
     }
     sessions.add({name, evidence, grouped(sum.calls), grouped(sum.input), grouped(sum.read),
-                  grouped(sum.lost), replay::shown_dollars(sum.waste)});
+                  grouped(sum.lost), sum.waste.shown()});
   }
   sessions.print(context.out, context.columns, context.colour());
   if (!report.costly().empty()) {
@@ -192,9 +190,9 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.begin_object().member("line", "total").member("calls", report.calls);
     line.member("input", report.input).member("read", report.read).member("lost", report.lost);
     for (const auto& [code, sum] : report.fresh) line.member("new_" + code, sum.tokens);
-    line.member("total_usd", replay::exact_dollars(report.total));
-    line.member("ideal_usd", replay::exact_dollars(report.ideal));
-    line.member("waste_usd", replay::exact_dollars(report.waste));
+    line.member("total_usd", report.total.exact());
+    line.member("ideal_usd", report.ideal.exact());
+    line.member("waste_usd", report.waste.exact());
     line.member("unpriced_calls", report.unpriced_calls);
     line.member("unpriced_tokens", report.unpriced_tokens);
     line.member("unmeasured_calls", report.unmeasured_calls);
@@ -218,8 +216,8 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     JsonWriter line;
     line.begin_object().member("line", "session").member("session", name);
     line.member("calls", sum.calls).member("input", sum.input).member("read", sum.read);
-    line.member("lost", sum.lost).member("total_usd", replay::exact_dollars(sum.total));
-    line.member("waste_usd", replay::exact_dollars(sum.waste));
+    line.member("lost", sum.lost).member("total_usd", sum.total.exact());
+    line.member("waste_usd", sum.waste.exact());
     line.key("evidence").begin_array();
     for (const auto each : sum.evidence) line.value(evidence_name(each));
     out << line.end_array().end_object().text() << '\n';
@@ -232,7 +230,7 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.member("evidence", evidence_name(call.evidence)).member("cause", call.causes);
     line.member("introduced_by", call.introduced).member("lost", call.lost);
     line.member("input", call.input).member("priced", call.priced);
-    line.member("waste_usd", replay::exact_dollars(call.waste));
+    line.member("waste_usd", call.waste.exact());
     out << line.end_object().text() << '\n';
   }
   for (const auto& [key, count] : report.vendor) {
@@ -263,11 +261,10 @@ void print_cache_call(Context& context, const replay::CallVerdict& verdict,
   for (std::size_t i = 0; i < verdict.lost.size(); ++i) {
     const auto& portion = verdict.lost[i];
     out << fmt::format("\n{}: {} tokens, {}\n", portion.causes.code(), grouped(portion.tokens),
-                       money.priced ? fmt::format("{} extra ({} to {})",
-                                                  replay::shown_dollars(money.waste[i].point),
-                                                  replay::shown_dollars(money.waste[i].low),
-                                                  replay::shown_dollars(money.waste[i].high))
-                                    : "unpriced");
+                       money.priced
+                           ? fmt::format("{} extra ({} to {})", money.waste[i].point.shown(),
+                                         money.waste[i].low.shown(), money.waste[i].high.shown())
+                           : "unpriced");
     for (const auto leaf : portion.causes.leaves) {
       if (portion.causes.relation == replay::CauseSet::Relation::one_of) break;
       const auto& info = info_of(leaf);
@@ -307,9 +304,9 @@ void print_cache_call_json(std::ostream& out, const replay::CallVerdict& verdict
     const auto& portion = verdict.lost[i];
     line.begin_object().member("cause", portion.causes.code()).member("tokens", portion.tokens);
     if (money.priced) {
-      line.member("waste_usd", replay::exact_dollars(money.waste[i].point));
-      line.member("waste_low_usd", replay::exact_dollars(money.waste[i].low));
-      line.member("waste_high_usd", replay::exact_dollars(money.waste[i].high));
+      line.member("waste_usd", money.waste[i].point.exact());
+      line.member("waste_low_usd", money.waste[i].low.exact());
+      line.member("waste_high_usd", money.waste[i].high.exact());
     }
     if (!portion.shares.empty()) {
       line.key("shares").begin_array();

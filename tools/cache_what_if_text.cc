@@ -24,7 +24,9 @@ replay::SimulatedUsage reading(std::uint64_t tokens) {
 
 void WhatIfReport::keep(Row row) {
   const auto before = [](const Row& a, const Row& b) {
-    const auto weight = [](const Row& one) { return one.saved < 0 ? -one.saved : one.saved; };
+    const auto weight = [](const Row& one) {
+      return one.saved < replay::Money() ? replay::Money() - one.saved : one.saved;
+    };
     if (weight(a) != weight(b)) return weight(a) > weight(b);
     return distance(a.recorded, a.changed) > distance(b.recorded, b.changed);
   };
@@ -52,7 +54,7 @@ void WhatIfReport::add(const replay::WhatIfCall& call, const replay::CacheRates&
   const auto summary =
       replay::cost_of(reading(call.summary_input), call.summary_output, changed_rates);
   const bool priced = before && after && pings && summary;
-  Row row{call.call->session, call.call->version, call.recorded, call.changed, 0, priced};
+  Row row{call.call->session, call.call->version, call.recorded, call.changed, {}, priced};
   if (priced) {
     *after += *pings + *summary;
     recorded_.money += *before;
@@ -61,7 +63,7 @@ void WhatIfReport::add(const replay::WhatIfCall& call, const replay::CacheRates&
   } else {
     ++unpriced_calls_;
   }
-  if (call.recorded == call.changed && call.pings == 0 && row.saved == 0) return;
+  if (call.recorded == call.changed && call.pings == 0 && row.saved.is_zero()) return;
   ++changed_calls_;
   keep(std::move(row));
 }
@@ -71,13 +73,13 @@ void WhatIfReport::print(Context& context) const {
   Table sums({"", "INPUT", "READ", "WRITTEN", "COST"}, 0);
   const auto row = [&](const char* name, const Sum& sum) {
     sums.add({name, std::to_string(sum.input), std::to_string(sum.read), std::to_string(sum.write),
-              unpriced_calls_ == calls_ ? "unpriced" : replay::shown_dollars(sum.money)});
+              unpriced_calls_ == calls_ ? "unpriced" : sum.money.shown()});
   };
   row("simulated as recorded", recorded_);
   row("simulated under the policy", changed_);
   sums.print(out, context.columns, context.colour());
   if (unpriced_calls_ < calls_) {
-    out << fmt::format("difference: {}\n", replay::shown_dollars(changed_.money - recorded_.money));
+    out << fmt::format("difference: {}\n", (changed_.money - recorded_.money).shown());
   }
   out << fmt::format("{} of {} calls change\n", changed_calls_, calls_);
   if (pings_ > 0) out << fmt::format("{} pings\n", pings_);
@@ -86,9 +88,9 @@ void WhatIfReport::print(Context& context) const {
     out << '\n';
     Table table({"CALL", "READ", "READ THEN", "SAVED"}, 0);
     for (const Row& each : rows_) {
-      table.add({fmt::format("{}@{}", each.session, each.version),
+      table.add({fmt::format("{}:{}", each.session, each.version),
                  std::to_string(each.recorded.read), std::to_string(each.changed.read),
-                 each.priced ? replay::shown_dollars(each.saved) : "unpriced"});
+                 each.priced ? each.saved.shown() : "unpriced"});
     }
     table.print(out, context.columns, context.colour());
   }
@@ -111,9 +113,9 @@ void WhatIfReport::print_json(std::ostream& out) const {
   total.member("unpriced_calls", unpriced_calls_);
   total.member("differs_from_reported", contradicted_);
   total.member("recorded_input", recorded_.input).member("recorded_read", recorded_.read);
-  total.member("recorded_usd", replay::exact_dollars(recorded_.money));
+  total.member("recorded_usd", recorded_.money.exact());
   total.member("changed_input", changed_.input).member("changed_read", changed_.read);
-  total.member("changed_usd", replay::exact_dollars(changed_.money));
+  total.member("changed_usd", changed_.money.exact());
   total.member("pings", pings_).member("summaries", summaries_);
   total.key("not_known").begin_array();
   for (const std::string& each : policy_.unknowns()) total.value(each);
@@ -123,7 +125,7 @@ void WhatIfReport::print_json(std::ostream& out) const {
     line.begin_object().member("line", "call").member("session", each.session);
     line.member("version", each.version).member("recorded_read", each.recorded.read);
     line.member("changed_read", each.changed.read).member("priced", each.priced);
-    line.member("saved_usd", replay::exact_dollars(each.saved));
+    line.member("saved_usd", each.saved.exact());
     out << line.end_object().text() << '\n';
   }
 }

@@ -26,14 +26,14 @@ class WhatIfReport {
     std::uint64_t input = 0;
     std::uint64_t read = 0;
     std::uint64_t write = 0;
-    replay::CacheMoney money = 0;
+    replay::Money money;
   };
   struct Row {
     std::string session;
     std::uint64_t version = 0;
     replay::SimulatedUsage recorded;
     replay::SimulatedUsage changed;
-    replay::CacheMoney saved = 0;
+    replay::Money saved;
     bool priced = false;
   };
 

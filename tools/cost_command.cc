@@ -15,6 +15,7 @@
 #include "tools/cost_print.h"
 #include "tools/format.h"
 #include "tools/log_calls.h"
+#include "tools/open_prices.h"
 #include "tools/read_journal.h"
 
 namespace daybook::tools {
@@ -23,21 +24,6 @@ namespace {
 using replay::Calendar;
 using replay::CostQuery;
 using replay::GroupBy;
-
-/// The shipped prices with the user's over them.
-Result<replay::PriceBook> open_prices(const Context& context, const Arguments& arguments) {
-  auto book = replay::PriceBook::shipped();
-  std::string path;
-  if (const auto given = arguments.text("--prices")) {
-    path = given->starts_with('/') ? *given : context.current_folder + '/' + *given;
-  } else {
-    const auto config = engine::load_config({context.environment, "", {}});
-    if (!config) return fail(config.error());
-    path = config->prices;
-  }
-  if (!path.empty()) DAYBOOK_TRY(book.add_file(path));
-  return book;
-}
 
 Result<std::vector<GroupBy>> groups_of(const Arguments& arguments) {
   std::vector<GroupBy> groups;

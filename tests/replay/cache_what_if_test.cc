@@ -153,8 +153,8 @@ TEST_CASE("a policy that does not exist is named with its neighbours") {
 
 TEST_CASE("the cost of a simulated usage needs a price for every class it has") {
   replay::CacheRates rates;
-  rates.uncached = 5;
-  rates.read = 1;
-  CHECK(*replay::cost_of({100, 60, 0, 0}, 0, rates) == 260);
+  rates.uncached = replay::Money::of(1, replay::Rate{5});
+  rates.read = replay::Money::of(1, replay::Rate{1});
+  CHECK(*replay::cost_of({100, 60, 0, 0}, 0, rates) == replay::Money::of(260, replay::Rate{1}));
   CHECK_FALSE(replay::cost_of({100, 60, 40, 0}, 0, rates));
 }

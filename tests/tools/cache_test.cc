@@ -98,7 +98,7 @@ TEST_CASE("the cache command shows the loss, its cause and its call") {
         std::string::npos);
   CHECK(run.out.find("P3.clock  avoidable  1      6,000") != std::string::npos);
   CHECK(run.out.find("system[0]") != std::string::npos);
-  CHECK(run.out.find("clock@7") != std::string::npos);
+  CHECK(run.out.find("clock:7") != std::string::npos);
   CHECK(run.out.find("the provider said system_changed of 1 calls: finer") != std::string::npos);
 }
 
@@ -121,17 +121,17 @@ TEST_CASE("the cache command's JSON is conserved and names every line") {
 
 TEST_CASE("a call is explained down to the byte") {
   Cli cli = with_clock();
-  const auto run = cli.run({"cache", "--why", "clock@7"});
+  const auto run = cli.run({"cache", "--why", "clock:7"});
   INFO(run.out << run.err);
   CHECK(run.code == 0);
-  CHECK(run.out.find("compared with clock@5") != std::string::npos);
+  CHECK(run.out.find("compared with clock:5") != std::string::npos);
   CHECK(run.out.find("P3.clock: 6,000 tokens") != std::string::npos);
   // {"type":"text","text":"ppp... It is 10:0: 23 bytes, 12,000, and 12 more.
   CHECK(run.out.find("first difference: system[0], byte 12035") != std::string::npos);
   CHECK(run.out.find("It is 10:00.\"}") != std::string::npos);
   CHECK(run.out.find("It is 10:02.\"}") != std::string::npos);
   CHECK(run.out.find("remedy: take the clock out of the system prompt") != std::string::npos);
-  const auto json = tests::json_lines(cli.run({"cache", "--why", "clock@7", "--json"}).out);
+  const auto json = tests::json_lines(cli.run({"cache", "--why", "clock:7", "--json"}).out);
   REQUIRE(json.size() == 1);
   CHECK(json[0]["first_difference"]["byte"] == 12'035);
   CHECK(json[0]["lost"][0]["tokens"] == 6'000);
@@ -141,8 +141,8 @@ TEST_CASE("a call is explained down to the byte") {
 TEST_CASE("a call that is not there is an error that says how to name one") {
   Cli cli = with_clock();
   CHECK(cli.run({"cache", "--why", "clock"}).code == 2);
-  CHECK(cli.run({"cache", "--why", "clock@x"}).code == 2);
-  const auto run = cli.run({"cache", "--why", "clock@6"});
+  CHECK(cli.run({"cache", "--why", "clock:x"}).code == 2);
+  const auto run = cli.run({"cache", "--why", "clock:6"});
   CHECK(run.code == 3);
   CHECK(run.err.find("no answer of a model at version 6") != std::string::npos);
 }
