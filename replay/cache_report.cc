@@ -18,6 +18,10 @@ std::string introduced_by(const CallVerdict& verdict, const CachePortion& portio
   return out;
 }
 
+std::string call_name(const std::string& session, std::uint64_t version, const std::string& id) {
+  return version == 0 ? id : session + ':' + std::to_string(version);
+}
+
 void CacheReport::keep(CostlyCall call) {
   const auto before = [](const CostlyCall& a, const CostlyCall& b) {
     if (a.waste != b.waste) return a.waste > b.waste;
@@ -72,7 +76,7 @@ void CacheReport::add(const CallVerdict& verdict, const CallMoney& money) {
   }
   const CachePortion* main = verdict.main_loss();
   if (main == nullptr) return;
-  keep({call.session, call.version, call.start, call.scope.model, call.evidence,
+  keep({call.id, call.session, call.version, call.start, call.scope.model, call.evidence,
         main->causes.code(), introduced_by(verdict, *main), lost_here, verdict.input,
         money.wasted(), money.priced});
 }

@@ -31,6 +31,7 @@ struct SessionSum {
 
 /// A call that lost something, with what is shown of it.
 struct CostlyCall {
+  std::string id;
   std::string session;
   std::uint64_t version = 0;
   std::int64_t start = 0;
@@ -43,6 +44,9 @@ struct CostlyCall {
   Money waste;
   bool priced = false;
 };
+
+/// As people name a call: "SESSION:VERSION", or the id of a call that is not in a journal.
+std::string call_name(const std::string& session, std::uint64_t version, const std::string& id);
 
 class CacheReport {
  public:

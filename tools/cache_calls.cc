@@ -1,12 +1,17 @@
 #include "tools/cache_calls.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <queue>
+#include <set>
 
 #include "replay/call.h"
+#include "tools/log_calls.h"
 
 namespace daybook::tools {
 namespace {
@@ -95,6 +100,38 @@ replay::SegmentBytes segment_bytes(journal::Journal& journal) {
   };
 }
 
+Result<CacheLogLosses> visit_cache_log_calls(const std::vector<std::string>& paths,
+                                             const CacheCallVisitor& visit) {
+  auto found = discover_logs(paths);
+  if (!found) return fail(std::move(found.error()));
+  if (found->sources.empty() && found->unread.empty()) {
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no log of a known kind in {}: docs/import.md lists the kinds",
+                            fmt::join(paths, ", ")));
+  }
+  replay::CallReader reader({});
+  std::vector<replay::CacheCall> calls;  // figures only, thus small
+  auto report = visit_log_calls(found->sources, {}, [&](const replay::Call& call) {
+    calls.push_back(reader.read(call));
+    calls.back().evidence = schema::Evidence::usage_only;
+  });
+  if (!report) return fail(std::move(report.error()));
+  std::ranges::stable_sort(calls, [](const auto& a, const auto& b) {
+    return std::tie(a.start, a.session, a.id) < std::tie(b.start, b.session, b.id);
+  });
+  for (auto& call : calls) {
+    if (!visit(std::move(call))) break;
+  }
+  CacheLogLosses losses;
+  losses.damaged_lines = report->damaged;
+  for (const auto* list : {&found->unread, &report->unread}) {
+    for (const SkippedFile& file : *list) {
+      losses.files.push_back(fmt::format("{}: {}", file.path, file.why));
+    }
+  }
+  return losses;
+}
+
 Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::string& only,
                                         const CacheCallVisitor& visit) {
   const auto sessions = journal.sessions(only);
@@ -112,12 +149,14 @@ Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::st
   };
   std::priority_queue queue(later, std::move(waiting));
   std::uint64_t holes = 0;
+  std::set<std::string> seen;
   while (!queue.empty()) {
     auto source = queue.top();
     queue.pop();
     if (source->stream == nullptr) {
       source->stream = std::make_unique<CallStream>(journal, source->session);
-    } else if (source->call && !visit(std::move(*source->call))) {
+    } else if (source->call && seen.insert(source->call->id).second &&
+               !visit(std::move(*source->call))) {
       break;
     }
     auto next = source->stream->next();

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "journal/journal.h"
 #include "replay/cache_call.h"
@@ -13,10 +14,21 @@ namespace daybook::tools {
 using CacheCallVisitor = std::function<bool(replay::CacheCall)>;
 
 /// Visits the calls of every session, merged by time: only sessions that overlap are read at once.
-/// `only`: of this session alone; "": of all. Damaged events are holes; how many there were comes
-/// back.
+/// Copies of a call, as forks and resumed logs have them, count once. `only`: of this session
+/// alone; "": of all. Damaged events are holes; how many there were comes back.
 Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::string& only,
                                         const CacheCallVisitor& visit);
+
+/// What reading log files left out.
+struct CacheLogLosses {
+  std::vector<std::string> files;  // that could not be read, and why
+  std::uint64_t damaged_lines = 0;
+};
+
+/// Visits the calls of log files and folders, figures only, in the order of their starts.
+/// `not_found` when there is no log of a known kind.
+Result<CacheLogLosses> visit_cache_log_calls(const std::vector<std::string>& paths,
+                                             const CacheCallVisitor& visit);
 
 /// Bytes of segments from the journal.
 replay::SegmentBytes segment_bytes(journal::Journal& journal);

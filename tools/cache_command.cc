@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <charconv>
+#include <memory>
 #include <ostream>
 
 #include "replay/cache_what_if.h"
@@ -8,6 +8,7 @@
 #include "tools/cache_text.h"
 #include "tools/cache_what_if_text.h"
 #include "tools/command.h"
+#include "tools/format.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"
 
@@ -16,134 +17,163 @@ namespace {
 
 constexpr std::uint64_t kCallsShown = 20;
 
-struct CallName {
-  std::string session;
-  std::uint64_t version = 0;
+/// Where the calls come from, and what was lost on the way.
+struct Calls {
+  std::function<Result<void>(const CacheCallVisitor&)> visit;
+  replay::SegmentBytes bytes;  // empty: figures only
+  std::string session;         // that --session names; "": all
+  std::vector<std::string> losses = {};
+  ExitCode exit_code_of_losses = kExitDamaged;
+
+  bool wants(const replay::CacheCall& call) const {
+    return session.empty() || call.session == session;
+  }
+  int exit_code(Context& context) const {
+    for (const std::string& loss : losses) context.err << "daybook: " << one_line(loss) << '\n';
+    return losses.empty() ? kExitOk : exit_code_of_losses;
+  }
 };
 
-Result<CallName> call_named(journal::Journal& journal, const std::string& text) {
-  const std::size_t at = text.rfind(':');
-  CallName name;
-  const char* end = text.data() + text.size();
-  const bool good = at != std::string::npos && at > 0 &&
-                    std::from_chars(text.data() + at + 1, end, name.version).ptr == end &&
-                    name.version != 0;
-  if (!good) {
-    return fail(
-        ErrorCode::invalid_argument,
-        fmt::format("'{}' names no call: use SESSION:VERSION, as the table of calls has it", text));
+/// Every session is looked at, also when one is named: what the others cached could be read.
+Result<void> use_journal(const std::shared_ptr<journal::Journal>& journal,
+                         const Arguments& arguments, Calls& calls) {
+  if (const auto given = arguments.text("--session")) {
+    const auto info = find_session(*journal, *given);
+    if (!info) return fail(info.error());
+    calls.session = info->session.str();
   }
-  const auto info = find_session(journal, text.substr(0, at));
-  if (!info) return fail(info.error());
-  name.session = info->session.str();
-  return name;
+  calls.bytes = segment_bytes(*journal);
+  calls.visit = [journal, &calls](const CacheCallVisitor& visit) -> Result<void> {
+    const auto holes = visit_cache_calls(*journal, "", visit);
+    if (!holes) return fail(holes.error());
+    if (*holes > 0) {
+      calls.losses.push_back(
+          fmt::format("{} damaged events were left out; see daybook verify", *holes));
+    }
+    return {};
+  };
+  return {};
 }
 
-Result<int> why(Context& context, const Arguments& arguments, journal::Journal& journal,
+void use_logs(const Context& context, const Arguments& arguments, Calls& calls) {
+  std::vector<std::string> paths;
+  for (const std::string& path : arguments.list("PATH")) {
+    paths.push_back(path.starts_with('/') ? path : context.current_folder + '/' + path);
+  }
+  calls.session = arguments.text("--session").value_or("");
+  calls.exit_code_of_losses = kExitLosses;
+  calls.visit = [paths = std::move(paths), &calls](const CacheCallVisitor& visit) -> Result<void> {
+    auto losses = visit_cache_log_calls(paths, visit);
+    if (!losses) return fail(std::move(losses.error()));
+    for (const std::string& file : losses->files) {
+      calls.losses.push_back(file + "; its calls are missing");
+    }
+    if (losses->damaged_lines > 0) {
+      calls.losses.push_back(
+          fmt::format("{} damaged lines were left out; `daybook import --dry-run` names them",
+                      losses->damaged_lines));
+    }
+    return {};
+  };
+}
+
+/// Whether `name` is SESSION:VERSION of the call, or its id.
+bool is_named(const replay::CacheCall& call, std::string_view name) {
+  return call.id == name ||
+         (call.version != 0 && name == fmt::format("{}:{}", call.session, call.version));
+}
+
+Result<int> why(Context& context, const Arguments& arguments, Calls& calls,
                 const replay::PriceBook& prices) {
-  const auto name = call_named(journal, *arguments.text("--why"));
-  if (!name) return fail(name.error());
-  const auto bytes = segment_bytes(journal);
+  const std::string name = *arguments.text("--why");
   const auto& book = replay::CacheRuleBook::shipped();
-  replay::CacheAttributor attributor(book, bytes);
+  replay::CacheAttributor attributor(book, calls.bytes);
   bool found = false;
-  const auto read = visit_cache_calls(journal, "", [&](replay::CacheCall call) {
-    const bool wanted = call.session == name->session && call.version == name->version;
+  DAYBOOK_TRY(calls.visit([&](replay::CacheCall call) {
+    const bool wanted = is_named(call, name);
     const auto verdict = attributor.take(std::move(call));
     if (!wanted) return true;
     found = true;
     const auto money = money_of(verdict, replay::rates_of(prices, *verdict.call));
     if (arguments.flag("--json")) {
-      print_cache_call_json(context.out, verdict, money, bytes);
+      print_cache_call_json(context.out, verdict, money, calls.bytes);
     } else {
-      print_cache_call(context, verdict, money, book.rules(*verdict.call), bytes);
+      print_cache_call(context, verdict, money, book.rules(*verdict.call), calls.bytes);
     }
     return false;
-  });
-  if (!read) return fail(read.error());
-  if (!found) {
-    return fail(ErrorCode::not_found,
-                fmt::format("session {} has no answer of a model at version {}; the table of calls "
-                            "of daybook cache lists some that have",
-                            name->session, name->version));
-  }
-  return kExitOk;
+  }));
+  if (found) return kExitOk;
+  return fail(ErrorCode::not_found,
+              fmt::format("there is no call '{}': name one as SESSION:VERSION or by its id, as the "
+                          "table of calls of daybook cache does",
+                          name));
 }
 
-/// Takes every call that --session allows, in order.
-Result<std::uint64_t> visit_wanted(journal::Journal& journal, const std::string& only,
-                                   const std::function<void(const replay::CacheCall&)>& visit) {
-  return visit_cache_calls(journal, only, [&](const replay::CacheCall& call) {
-    visit(call);
-    return true;
-  });
-}
-
-Result<int> what_if(Context& context, const Arguments& arguments, journal::Journal& journal,
-                    const std::string& only, const replay::PriceBook& prices) {
+Result<int> what_if(Context& context, const Arguments& arguments, Calls& calls,
+                    const replay::PriceBook& prices) {
   replay::CachePolicy policy;
   for (const std::string& text : arguments.list("--what-if")) {
     DAYBOOK_TRY(replay::CachePolicy::add(policy, text));
   }
-  const auto& book = replay::CacheRuleBook::shipped();
-  replay::WhatIf both(book, policy);
+  replay::WhatIf both(replay::CacheRuleBook::shipped(), policy);
   WhatIfReport report(policy, arguments.number("--calls").value_or(kCallsShown));
-  const auto holes = visit_wanted(journal, only, [&](const replay::CacheCall& call) {
+  DAYBOOK_TRY(calls.visit([&](const replay::CacheCall& call) {
     const auto made = both.take(call);
-    if (!made) return report.skip();
+    if (!calls.wants(call)) return true;
+    if (!made) {
+      report.skip();
+      return true;
+    }
     replay::CacheCall other = call;
     if (!policy.model.empty()) {
       other.scope.provider = other.provider_kind = policy.provider;
       other.scope.model = policy.model;
     }
     report.add(*made, rates_of(prices, call), rates_of(prices, other));
-  });
-  if (!holes) return fail(holes.error());
+    return true;
+  }));
   if (arguments.flag("--json")) {
     report.print_json(context.out);
   } else {
     report.print(context);
   }
-  return *holes > 0 ? kExitDamaged : kExitOk;
+  return calls.exit_code(context);
 }
 
-Result<int> run(Context& context, const Arguments& arguments) {
-  const auto journal = open_for_reading(context, arguments);
-  if (!journal) return fail(journal.error());
-  const auto opened = open_prices(context, arguments);
-  if (!opened) return fail(opened.error());
-  const replay::PriceBook& prices = *opened;
-  if (arguments.text("--why")) return why(context, arguments, **journal, prices);
-  std::string only;
-  if (const auto given = arguments.text("--session")) {
-    const auto info = find_session(**journal, *given);
-    if (!info) return fail(info.error());
-    only = info->session.str();
-  }
-  if (arguments.flag("--what-if")) return what_if(context, arguments, **journal, only, prices);
-  replay::CacheAttributor attributor(replay::CacheRuleBook::shipped(), segment_bytes(**journal));
+Result<int> losses(Context& context, const Arguments& arguments, Calls& calls,
+                   const replay::PriceBook& prices) {
+  replay::CacheAttributor attributor(replay::CacheRuleBook::shipped(), calls.bytes);
   replay::CacheReport report(arguments.number("--calls").value_or(kCallsShown));
-  // Other sessions are looked at, too: what they cached could have been read.
-  const auto holes = visit_cache_calls(**journal, "", [&](replay::CacheCall call) {
+  DAYBOOK_TRY(calls.visit([&](replay::CacheCall call) {
     const auto verdict = attributor.take(std::move(call));
-    if (only.empty() || verdict.call->session == only) {
+    if (calls.wants(*verdict.call)) {
       report.add(verdict, money_of(verdict, replay::rates_of(prices, *verdict.call)));
     }
     return true;
-  });
-  if (!holes) return fail(holes.error());
+  }));
   DAYBOOK_CHECK(report.conserved());
   if (arguments.flag("--json")) {
     print_cache_json(context.out, report);
   } else {
     print_cache_report(context, report);
   }
-  if (*holes > 0) {
-    context.err << fmt::format("daybook: {} damaged events were left out; see daybook verify\n",
-                               *holes);
-    return kExitDamaged;
+  return calls.exit_code(context);
+}
+
+Result<int> run(Context& context, const Arguments& arguments) {
+  const auto prices = open_prices(context, arguments);
+  if (!prices) return fail(prices.error());
+  Calls calls;
+  if (arguments.list("PATH").empty()) {
+    auto journal = open_for_reading(context, arguments);
+    if (!journal) return fail(journal.error());
+    DAYBOOK_TRY(use_journal(std::move(*journal), arguments, calls));
+  } else {
+    use_logs(context, arguments, calls);
   }
-  return kExitOk;
+  if (arguments.text("--why")) return why(context, arguments, calls, *prices);
+  if (arguments.flag("--what-if")) return what_if(context, arguments, calls, *prices);
+  return losses(context, arguments, calls, *prices);
 }
 
 }  // namespace
@@ -151,9 +181,9 @@ Result<int> run(Context& context, const Arguments& arguments) {
 Command cache_command() {
   return {"cache",
           "Say why calls missed the prompt cache, and what that cost",
-          {},
+          {{"PATH", "log file or folder to read instead of the journal", false, true}},
           {{"--session", ValueKind::text, "SESSION", "only this session's calls"},
-           {"--why", ValueKind::text, "SESSION:VERSION", "explain one call"},
+           {"--why", ValueKind::text, "CALL", "explain one call: SESSION:VERSION, or its id"},
            {"--what-if", ValueKind::list, "POLICY",
             "simulate another policy: 1h, stable-tools, stable-system, no-clock, keep-warm[=S], "
             "compact=TOKENS, model=PROVIDER:MODEL"},

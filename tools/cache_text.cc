@@ -100,7 +100,7 @@ bool all_unpriced(const CacheSum& sum) {
 void print_calls(Context& context, const CacheReport& report) {
   Table table({"CALL", "EVIDENCE", "LOST", "OF INPUT", "WASTE", "CAUSE", "INTRODUCED BY"}, 6);
   for (const auto& call : report.costly()) {
-    table.add({fmt::format("{}:{}", call.session, call.version),
+    table.add({replay::call_name(call.session, call.version, call.id),
                std::string(evidence_name(call.evidence)), grouped(call.lost), grouped(call.input),
                money_text(call.waste, call.priced), call.causes, call.introduced});
   }
@@ -137,7 +137,7 @@ std::optional<Sides> sides_of(const replay::CallVerdict& verdict,
 }
 
 std::string name_of_call(const replay::CacheCall& call) {
-  return fmt::format("{}:{}", call.session, call.version);
+  return replay::call_name(call.session, call.version, call.id);
 }
 
 }  // namespace
@@ -225,7 +225,7 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
   for (const auto& call : report.costly()) {
     JsonWriter line;
     line.begin_object().member("line", "call").member("session", call.session);
-    line.member("version", call.version).member("model", call.model);
+    line.member("version", call.version).member("id", call.id).member("model", call.model);
     line.member("started_at", rfc3339(call.start));
     line.member("evidence", evidence_name(call.evidence)).member("cause", call.causes);
     line.member("introduced_by", call.introduced).member("lost", call.lost);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "replay/cache_report.h"
 #include "tools/json_writer.h"
 #include "tools/table.h"
 
@@ -88,7 +89,7 @@ void WhatIfReport::print(Context& context) const {
     out << '\n';
     Table table({"CALL", "READ", "READ THEN", "SAVED"}, 0);
     for (const Row& each : rows_) {
-      table.add({fmt::format("{}:{}", each.session, each.version),
+      table.add({replay::call_name(each.session, each.version, ""),
                  std::to_string(each.recorded.read), std::to_string(each.changed.read),
                  each.priced ? each.saved.shown() : "unpriced"});
     }

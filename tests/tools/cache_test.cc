@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "journal/session_writer.h"
 #include "tests/support/cli.h"
 #include "tests/support/journal_events.h"
+#include "tests/support/temp_dir.h"
 
 using namespace daybook;
 using journal::Batch;
@@ -140,11 +142,11 @@ TEST_CASE("a call is explained down to the byte") {
 
 TEST_CASE("a call that is not there is an error that says how to name one") {
   Cli cli = with_clock();
-  CHECK(cli.run({"cache", "--why", "clock"}).code == 2);
-  CHECK(cli.run({"cache", "--why", "clock:x"}).code == 2);
-  const auto run = cli.run({"cache", "--why", "clock:6"});
-  CHECK(run.code == 3);
-  CHECK(run.err.find("no answer of a model at version 6") != std::string::npos);
+  for (const char* name : {"clock", "clock:x", "clock:6", "other:7"}) {
+    const auto run = cli.run({"cache", "--why", name});
+    CHECK(run.code == 3);
+    CHECK(run.err.find(std::string("there is no call '") + name + "'") != std::string::npos);
+  }
 }
 
 TEST_CASE("only one session's calls are shown when it is named") {
@@ -170,4 +172,37 @@ TEST_CASE("without a clock the calls read what they could") {
   INFO(run.out);
   CHECK(run.out.find("not known:") != std::string::npos);
   CHECK(cli.run({"cache", "--what-if", "nothing"}).code == 2);
+}
+
+TEST_CASE("log files are analysed without a journal, by their figures") {
+  Cli cli;
+  const tests::TempDir folder;
+  const std::string logs = folder.path().string();
+  const auto line = [](int number, const char* time, int read, int written) {
+    return fmt::format(
+        R"({{"type":"assistant","sessionId":"s1","uuid":"u{0}","requestId":"r{0}",)"
+        R"("timestamp":"2026-05-01T{1}Z","cwd":"/p","version":"2.0.0","message":{{"id":"m{0}",)"
+        R"("type":"message","role":"assistant","model":"claude-sonnet-4-5","content":)"
+        R"([{{"type":"text","text":"ok"}}],"stop_reason":"end_turn","usage":{{"input_tokens":3,)"
+        R"("cache_read_input_tokens":{2},"cache_creation_input_tokens":{3},"output_tokens":9,)"
+        R"("cache_creation":{{"ephemeral_5m_input_tokens":{3},)"
+        R"("ephemeral_1h_input_tokens":0}}}}}}}})",
+        number, time, read, written);
+  };
+  std::ofstream(logs + "/s1.jsonl") << line(1, "10:00:00", 0, 5000) << '\n'
+                                    << line(2, "10:01:00", 5000, 1000) << '\n'
+                                    << line(3, "10:20:00", 0, 7000) << '\n';
+  const auto run = cli.run({"cache", logs, "--json"});
+  INFO(run.out << run.err);
+  CHECK(run.code == 0);
+  const auto lines = tests::json_lines(run.out);
+  REQUIRE(lines.size() >= 5);
+  CHECK(lines[0]["input"] == 18'009);
+  CHECK(lines[0]["conserved"] == true);
+  CHECK(lines[1]["cause"] == "T1");
+  CHECK(lines[1]["tokens"] == 6'000);
+  CHECK(lines[3]["evidence"] == Json::array({"usage only"}));
+  const std::string id = lines[4]["id"];
+  CHECK(cli.run({"cache", logs, "--why", id}).out.find("T1: 6,000 tokens") != std::string::npos);
+  CHECK(cli.run({"cache", logs + "/none"}).code == 3);
 }
