@@ -111,11 +111,10 @@ Result<CacheLogLosses> visit_cache_log_calls(const std::vector<std::string>& pat
   }
   replay::CallReader reader({});
   std::vector<replay::CacheCall> calls;  // figures only, thus small
-  auto report = visit_log_calls(found->sources, {}, [&](const replay::Call& call) {
+  LogReport report = visit_log_calls(found->sources, {}, [&](const replay::Call& call) {
     calls.push_back(reader.read(call));
     calls.back().evidence = schema::Evidence::usage_only;
   });
-  if (!report) return fail(std::move(report.error()));
   std::ranges::stable_sort(calls, [](const auto& a, const auto& b) {
     return std::tie(a.start, a.session, a.id) < std::tie(b.start, b.session, b.id);
   });
@@ -123,8 +122,8 @@ Result<CacheLogLosses> visit_cache_log_calls(const std::vector<std::string>& pat
     if (!visit(std::move(call))) break;
   }
   CacheLogLosses losses;
-  losses.damaged_lines = report->damaged;
-  for (const auto* list : {&found->unread, &report->unread}) {
+  losses.damaged_lines = report.damaged;
+  for (const auto* list : {&found->unread, &report.unread}) {
     for (const SkippedFile& file : *list) {
       losses.files.push_back(fmt::format("{}: {}", file.path, file.why));
     }
