@@ -249,7 +249,7 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
   if (counted_ || (open_ && open_->input_after)) flush();
   if (!open_) {
     unknown_outcomes(origin);
-    open_.emplace();
+    open_ = Response();
     open_->first_at = line.at;
     open_->slot = messages_.size();
     open_->origin = origin;
