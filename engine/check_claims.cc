@@ -1,0 +1,306 @@
+// G10: "done", "fixed", "the tests pass" need a tool result that shows it.
+#include <algorithm>
+
+#include "engine/summary_text.h"
+#include "engine/word_table.h"
+
+namespace daybook::engine {
+namespace {
+
+enum Part : std::uint8_t {
+  kTestsNoun = 1,
+  kPassVerb = 2,
+  kBuildNoun = 4,
+  kOkWord = 8,
+  kCommitVerb = 16,
+  kPushVerb = 32,
+  kDoneWord = 64,
+  kFileVerb = 128,
+};
+
+constexpr WordTable kParts({
+    WordRow<std::uint8_t>{"test", kTestsNoun},
+    {"tests", kTestsNoun},
+    {"suite", kTestsNoun},
+    {"specs", kTestsNoun},
+    {"testsuite", kTestsNoun},
+    {"ctest", kTestsNoun},
+    {"pytest", kTestsNoun},
+    {"pass", kPassVerb},
+    {"passes", kPassVerb},
+    {"passing", kPassVerb},
+    {"passed", kPassVerb},
+    {"green", kPassVerb},
+    {"grün", kPassVerb},
+    {"bestehen", kPassVerb},
+    {"bestanden", kPassVerb},
+    {"erfolgreich", kPassVerb | kOkWord},
+    {"build", kBuildNoun},
+    {"builds", kBuildNoun | kOkWord},
+    {"compilation", kBuildNoun},
+    {"compiles", kBuildNoun | kOkWord},
+    {"kompiliert", kBuildNoun | kOkWord},
+    {"succeeds", kPassVerb | kOkWord},
+    {"succeeded", kPassVerb | kOkWord},
+    {"successful", kPassVerb | kOkWord},
+    {"successfully", kOkWord},
+    {"clean", kOkWord},
+    {"cleanly", kOkWord},
+    {"works", kOkWord},
+    {"committed", kCommitVerb},
+    {"merged", kCommitVerb},
+    {"pushed", kPushVerb},
+    {"deployed", kPushVerb},
+    {"published", kPushVerb},
+    {"released", kPushVerb},
+    {"done", kDoneWord},
+    {"fixed", kDoneWord},
+    {"finished", kDoneWord},
+    {"complete", kDoneWord},
+    {"completed", kDoneWord},
+    {"implemented", kDoneWord},
+    {"resolved", kDoneWord},
+    {"solved", kDoneWord},
+    {"verified", kDoneWord},
+    {"behoben", kDoneWord},
+    {"fertig", kDoneWord},
+    {"erledigt", kDoneWord},
+    {"abgeschlossen", kDoneWord},
+    {"implementiert", kDoneWord},
+    {"created", kFileVerb},
+    {"wrote", kFileVerb},
+    {"written", kFileVerb},
+    {"added", kFileVerb},
+    {"edited", kFileVerb},
+    {"updated", kFileVerb},
+    {"modified", kFileVerb},
+    {"rewritten", kFileVerb},
+    {"angelegt", kFileVerb},
+    {"geändert", kFileVerb},
+    {"geschrieben", kFileVerb},
+});
+
+/// What makes a clause something else than a claim: a plan, a wish, a condition, a failure.
+constexpr WordSet kHedges({
+    std::string_view("yet"),
+    "until",
+    "once",
+    "when",
+    "if",
+    "should",
+    "must",
+    "need",
+    "needs",
+    "will",
+    "would",
+    "to",
+    "after",
+    "before",
+    "pending",
+    "remaining",
+    "remains",
+    "todo",
+    "todos",
+    "fail",
+    "fails",
+    "failed",
+    "failing",
+    "failure",
+    "failures",
+    "partially",
+    "partly",
+    "except",
+    "almost",
+    "nearly",
+    "could",
+    "may",
+    "might",
+    "whether",
+    "unless",
+    "attempted",
+    "tried",
+    "try",
+    "expected",
+    "reverted",
+    "broken",
+    "error",
+    "errors",
+    "noch",
+    "bis",
+    "wenn",
+    "soll",
+    "sollen",
+    "muss",
+    "müssen",
+    "wird",
+    "werden",
+    "fehlgeschlagen",
+    "scheitert",
+    "teilweise",
+    "sobald",
+    "half",
+    "claims",
+    "claimed",
+    "unverified",
+    "been",
+    "user",
+    "previously",
+});
+
+struct Clause {
+  std::string_view text;
+  std::uint8_t parts = 0;
+  bool hedged = false;
+  std::vector<Entity> paths;
+};
+
+/// A claim in Chinese: words are not set apart, so parts are looked for as text.
+std::uint8_t chinese_parts(std::string_view text) {
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  std::uint8_t parts = 0;
+  if (has("测试") && has("通过")) parts |= kTestsNoun | kPassVerb;
+  if ((has("构建") || has("编译")) && has("成功")) parts |= kBuildNoun | kOkWord;
+  if (has("已提交") || has("已合并")) parts |= kCommitVerb;
+  if (has("已推送") || has("已部署") || has("已发布")) parts |= kPushVerb;
+  if (has("已完成") || has("已修复") || has("已解决") || has("已实现")) parts |= kDoneWord;
+  if (has("已创建") || has("已写入") || has("已修改") || has("已添加")) parts |= kFileVerb;
+  return parts;
+}
+
+bool chinese_hedge(std::string_view text) {
+  for (const std::string_view mark :
+       {"尚未", "还没", "未", "没有", "失败", "需要", "应", "如果", "之后"}) {
+    if (text.find(mark) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+/// Cuts a section into clauses and keeps those that hold a part of a claim.
+class ClauseSink {
+ public:
+  explicit ClauseSink(std::vector<Clause>& out) : out_(out) {}
+
+  void word(const Word& word) {
+    if (begin_ == nullptr) begin_ = word.text.data();
+    end_ = word.text.data() + word.text.size();
+    const std::uint64_t hash = word_hash(word.text);
+    if (!in_code_ && word_hash("but") == hash) return finish();
+    if (const auto* part = kParts.find(hash); part != nullptr) words_ |= *part;
+    clause_.hedged = clause_.hedged || kHedges.has(hash) || is_negation(hash);
+  }
+  void chunk(const Chunk& chunk) {
+    // What is in code is a name, not a statement.
+    clause_.parts |= chunk.in_code || chunk.joins > 1 ? std::uint8_t{0} : words_;
+    words_ = 0;
+    const Entity entity = classify(chunk, true);
+    if (entity.kind == EntityKind::path) clause_.paths.push_back(entity);
+    if (chunk.text.back() == '.') finish();
+  }
+  void stop(char c) {
+    if (c == '`') in_code_ = !in_code_;
+    const bool wide = static_cast<unsigned char>(c) >= 0xe3;
+    if (c == '\n' || c == ';' || c == '!' || c == '?' || (c == ',' && !in_code_) || wide) finish();
+  }
+  void finish() {
+    if (begin_ != nullptr) {
+      clause_.text = {begin_, static_cast<std::size_t>(end_ - begin_)};
+      if (static_cast<unsigned char>(*begin_) >= 0xe3 || clause_.text.size() > 6) {
+        clause_.parts |= chinese_parts(clause_.text);
+        clause_.hedged = clause_.hedged || (clause_.parts != 0 && chinese_hedge(clause_.text));
+      }
+      if (clause_.parts != 0) out_.push_back(std::move(clause_));
+    }
+    clause_ = {};
+    words_ = 0;
+    begin_ = nullptr;
+  }
+
+ private:
+  std::vector<Clause>& out_;
+  Clause clause_;
+  std::uint8_t words_ = 0;
+  const char* begin_ = nullptr;
+  const char* end_ = nullptr;
+  bool in_code_ = false;
+};
+
+/// Outcome of the last call that had one, of any of these classes.
+CallOutcome last_outcome(const PreparedSpan& span, std::uint8_t classes) {
+  CallOutcome last = CallOutcome::unknown;
+  for (const SpanCall& call : span.calls()) {
+    if ((call.classes & classes) != 0 && call.outcome != CallOutcome::unknown) last = call.outcome;
+  }
+  return last;
+}
+
+bool any_success(const PreparedSpan& span, std::uint8_t classes) {
+  return std::any_of(span.calls().begin(), span.calls().end(), [&](const SpanCall& call) {
+    return (call.classes & classes) != 0 && call.outcome == CallOutcome::succeeded;
+  });
+}
+
+/// What the user, or the summary before, said is as good as a result.
+bool said_before(const PreparedSpan& span, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return span.user_says(word_hash(word)); });
+}
+
+bool tests_backed(const PreparedSpan& span) {
+  const CallOutcome last = last_outcome(span, kTests);
+  if (last != CallOutcome::unknown) return last == CallOutcome::succeeded;
+  return said_before(span, {"pass", "passes", "passed", "passing", "green", "grün"}) ||
+         span.user_says(word_hash("过"));
+}
+
+bool files_backed(const PreparedSpan& span, const Clause& clause) {
+  constexpr std::uint8_t kShows = kFromOkCall | kFromOkResult | kFromPrior | kFromUser;
+  return std::all_of(clause.paths.begin(), clause.paths.end(), [&](const Entity& path) {
+    const std::uint8_t sources = span.sources_of(path);
+    // A path that is nowhere is G9's to report.
+    return sources == 0 || (sources & kShows) != 0;
+  });
+}
+
+bool is_backed(const PreparedSpan& span, const Clause& clause) {
+  const std::uint8_t parts = clause.parts;
+  const auto both = [&](std::uint8_t a, std::uint8_t b) {
+    return (parts & a) != 0 && (parts & b) != 0;
+  };
+  if (both(kTestsNoun, kPassVerb)) return tests_backed(span);
+  if (both(kBuildNoun, kOkWord | kPassVerb)) {
+    const CallOutcome last = last_outcome(span, kBuilds | kTests);
+    return last == CallOutcome::succeeded || any_success(span, kBuilds) ||
+           said_before(span, {"builds", "compiles"});
+  }
+  if ((parts & kCommitVerb) != 0) {
+    return any_success(span, kCommits) || said_before(span, {"committed", "merged", "commit"});
+  }
+  if ((parts & kPushVerb) != 0) {
+    return any_success(span, kPushes) ||
+           said_before(span, {"pushed", "deployed", "published", "released"});
+  }
+  if ((parts & kFileVerb) != 0 && !clause.paths.empty()) return files_backed(span, clause);
+  if ((parts & (kDoneWord | kFileVerb)) != 0) {
+    return any_success(span, kWrites | kCommand) ||
+           said_before(span, {"done", "fixed", "finished", "completed", "implemented"});
+  }
+  return true;
+}
+
+}  // namespace
+
+void check_claims(const GateContext& context) {
+  for (const Section& section : context.summary.sections) {
+    if (states_demands(section.heading)) continue;
+    std::vector<Clause> clauses;
+    ClauseSink sink(clauses);
+    scan_text(section.body, sink);
+    sink.finish();
+    for (const Clause& clause : clauses) {
+      if (clause.hedged || is_backed(context.span, clause)) continue;
+      context.add(GateCode::kUnbackedCompletion, excerpt(clause.text));
+    }
+  }
+}
+
+}  // namespace daybook::engine

@@ -1,0 +1,194 @@
+#include "engine/span_calls.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "engine/word_table.h"
+
+namespace daybook::engine {
+namespace {
+
+constexpr WordTable kTools({
+    WordRow<std::uint8_t>{"read_file", kReads},
+    {"read", kReads},
+    {"view", kReads},
+    {"list_files", kReads},
+    {"ls", kReads},
+    {"glob", kReads},
+    {"grep", kReads},
+    {"git_status", kReads},
+    {"git_diff", kReads},
+    {"git_log", kReads},
+    {"write_file", kWrites},
+    {"write", kWrites},
+    {"replace_in_file", kWrites},
+    {"edit", kWrites},
+    {"multiedit", kWrites},
+    {"notebookedit", kWrites},
+    {"str_replace", kWrites},
+    {"apply_patch", kWrites},
+    {"apply_unified_diff", kWrites},
+    {"create_file", kWrites},
+    {"run_shell", kCommand},
+    {"bash", kCommand},
+    {"shell", kCommand},
+    {"exec_command", kCommand},
+    {"run_command", kCommand},
+    {"local_shell", kCommand},
+    {"shell_task_output", kCommand},
+});
+
+constexpr WordTable kCommandWords({
+    WordRow<std::uint8_t>{"test", kTests},
+    {"tests", kTests},
+    {"ctest", kTests},
+    {"pytest", kTests},
+    {"unittest", kTests},
+    {"jest", kTests},
+    {"vitest", kTests},
+    {"mocha", kTests},
+    {"tox", kTests},
+    {"rspec", kTests},
+    {"phpunit", kTests},
+    {"nextest", kTests},
+    {"check", kTests},
+    {"build", kBuilds},
+    {"make", kBuilds},
+    {"ninja", kBuilds},
+    {"cmake", kBuilds},
+    {"cargo", kBuilds},
+    {"gcc", kBuilds},
+    {"tsc", kBuilds},
+    {"mvn", kBuilds},
+    {"gradle", kBuilds},
+    {"compile", kBuilds},
+    {"webpack", kBuilds},
+    {"commit", kCommits},
+    {"merge", kCommits},
+    {"push", kPushes},
+    {"deploy", kPushes},
+    {"publish", kPushes},
+    {"release", kPushes},
+    {"kubectl", kPushes},
+    {"rsync", kPushes},
+});
+
+/// Collects what the words of a command can prove.
+struct CommandSink {
+  std::uint8_t classes = 0;
+  void word(const Word& word) {
+    const auto* found = kCommandWords.find(word.text);
+    if (found != nullptr) classes |= *found;
+    // test_engine, run_tests: a part that says so.
+    if ((word.mask & scan::kUnderscore) != 0 && word.text.find("test") != std::string_view::npos) {
+      classes |= kTests;
+    }
+  }
+  void chunk(const Chunk&) {}
+  void stop(char) {}
+};
+
+/// The digits behind `at`, past quotes, colons and spaces; -1: none.
+long number_behind(std::string_view text, std::size_t at) {
+  while (at < text.size() && (text[at] == '"' || text[at] == ':' || text[at] == ' ')) ++at;
+  long value = -1;
+  for (; at < text.size() && text[at] >= '0' && text[at] <= '9' && value < 100'000; ++at) {
+    value = (value < 0 ? 0 : value * 10) + (text[at] - '0');
+  }
+  return value;
+}
+
+/// Whether the text says that a command ended otherwise than with status 0.
+bool says_bad_exit(std::string_view text) {
+  for (const std::string_view key : {"exit_code", "exit code", "exit status", "with code"}) {
+    const std::size_t at = text.find(key);
+    if (at != std::string_view::npos && number_behind(text, at + key.size()) > 0) return true;
+  }
+  return text.find("\"timed_out\":true") != std::string_view::npos;
+}
+
+/// "2 failed", "failures: 1", "1 tests failed": what a test report says of itself, for commands
+/// whose status a pipe has hidden.
+bool reports_failures(std::string_view text) {
+  for (std::size_t at = text.find("fail"); at != std::string_view::npos;
+       at = text.find("fail", at + 4)) {
+    std::size_t before = at;
+    for (int words = 0; words < 2; ++words) {
+      while (before > 0 && text[before - 1] == ' ') --before;
+      std::size_t from = before;
+      while (from > 0 && (scan::class_of(text[from - 1]) & scan::kWord) != 0) --from;
+      const std::string_view word = text.substr(from, before - from);
+      const bool number = !word.empty() && std::all_of(word.begin(), word.end(),
+                                                       [](char c) { return c >= '0' && c <= '9'; });
+      if (number) {
+        if (word.find_first_not_of('0') != std::string_view::npos) return true;
+        break;
+      }
+      before = from;
+    }
+    std::size_t after = at;
+    while (after < text.size() && (scan::class_of(text[after]) & scan::kWord) != 0) ++after;
+    if (after < text.size() && text[after] == ':' && number_behind(text, after) > 0) return true;
+  }
+  return text.find("FAILED") != std::string_view::npos;
+}
+
+CallOutcome outcome_of(const SpanItem& result, std::uint8_t classes) {
+  if (!result.ok) return CallOutcome::failed;
+  const std::string_view text = result.text;
+  if ((classes & kCommand) == 0) return CallOutcome::succeeded;
+  constexpr std::size_t kHead = 4096;
+  constexpr std::size_t kTail = 2048;
+  const std::string_view tail = text.substr(text.size() - std::min(text.size(), kTail));
+  if (says_bad_exit(text.substr(0, kHead)) || says_bad_exit(tail)) return CallOutcome::failed;
+  if ((classes & kTests) != 0 && reports_failures(tail)) return CallOutcome::failed;
+  return CallOutcome::succeeded;
+}
+
+std::uint8_t classes_of(const SpanItem& item) {
+  std::uint8_t classes = tool_classes(item.tool);
+  if (classes != kCommand) return classes;
+  CommandSink sink;
+  constexpr std::size_t kCommandBytes = 2000;  // a here-document behind it is not the command
+  scan_text(item.text.substr(0, kCommandBytes), sink);
+  return classes | sink.classes;
+}
+
+}  // namespace
+
+std::uint8_t tool_classes(std::string_view tool) {
+  const auto* found = kTools.find(tool);
+  // What is not known may do anything; it proves as much as a command.
+  return found == nullptr ? std::uint8_t{kCommand} : *found;
+}
+
+std::vector<SpanCall> pair_calls(std::span<const SpanItem> items) {
+  std::vector<SpanCall> calls;
+  std::size_t oldest = 0;  // calls before it are answered
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const SpanItem& item = items[i];
+    if (item.kind == SpanKind::kToolCall) {
+      calls.push_back({i, SpanCall::kNone, CallOutcome::unknown, classes_of(item)});
+      continue;
+    }
+    if (item.kind != SpanKind::kToolResult) continue;
+    while (oldest < calls.size() && calls[oldest].result != SpanCall::kNone) ++oldest;
+    // Results stand in the order of their calls; a result without a name answers the oldest.
+    std::size_t found = oldest;
+    const std::size_t last = std::min(calls.size(), oldest + 64);
+    while (found < last && (calls[found].result != SpanCall::kNone ||
+                            (!item.tool.empty() && items[calls[found].call].tool != item.tool))) {
+      ++found;
+    }
+    if (found >= last) {
+      calls.push_back(
+          {SpanCall::kNone, i, outcome_of(item, tool_classes(item.tool)), tool_classes(item.tool)});
+      continue;
+    }
+    calls[found].result = i;
+    calls[found].outcome = outcome_of(item, calls[found].classes);
+  }
+  return calls;
+}
+
+}  // namespace daybook::engine

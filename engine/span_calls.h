@@ -1,0 +1,18 @@
+// Which calls of a span succeeded, and what they can prove.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/prepared_span.h"
+
+namespace daybook::engine {
+
+/// Pairs calls with results in order. A command that ended with another exit status than 0, that
+/// timed out, or whose test report counts failures, has failed, whatever the tool said.
+std::vector<SpanCall> pair_calls(std::span<const SpanItem> items);
+
+/// What a tool of this name is for, over the tools of Daybook, Codex, Claude Code and OpenWorker.
+std::uint8_t tool_classes(std::string_view tool);
+
+}  // namespace daybook::engine
