@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <tuple>
@@ -17,6 +18,7 @@ __extension__ typedef unsigned __int128 Uint128;
 constexpr std::size_t kMostExactRanks = 25;
 /// Sums of the same numbers in another order differ by less than this part of the largest.
 constexpr double kRounding = 1e-12;
+constexpr double kVanished = std::numeric_limits<double>::min();
 
 double real(std::uint64_t count) {
   return static_cast<double>(count);
@@ -54,12 +56,12 @@ double binomial_tails(std::uint64_t n, double rate, std::uint64_t reach) {
   };
   add(mode, 1);
   double weight = 1;
-  for (auto count = mode; count > 0 && weight > 0; --count) {
+  for (auto count = mode; count > 0 && weight > kVanished; --count) {
     weight *= (real(count) * (1 - rate)) / (real(n - count + 1) * rate);
     add(count - 1, weight);
   }
   weight = 1;
-  for (auto count = mode; count < n && weight > 0; ++count) {
+  for (auto count = mode; count < n && weight > kVanished; ++count) {
     weight *= (real(n - count) * rate) / (real(count + 1) * (1 - rate));
     add(count + 1, weight);
   }
@@ -352,6 +354,7 @@ double wilcoxon_signed_rank(std::span<const double> differences) {
 }
 
 std::vector<double> holm_adjusted(std::span<const double> p_values) {
+  for (const double p : p_values) DAYBOOK_CHECK(p >= 0 && p <= 1);
   std::vector<std::size_t> order(p_values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),
