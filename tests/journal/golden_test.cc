@@ -1,4 +1,6 @@
 // Journals written by every released version, which must be readable for ever.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "journal/rocks_journal.h"
@@ -6,6 +8,7 @@
 #include "tests/support/journal_events.h"
 #include "tests/support/sample_events.h"
 #include "tests/support/temp_dir.h"
+#include "tools/log_import.h"
 
 namespace daybook::tests {
 namespace {
@@ -16,6 +19,8 @@ using journal::Journal;
 using journal::OpenMode;
 
 const std::string kVersion1 = source_path("/tests/data/journals/v1");
+/// Schema 1.1: imported sessions.
+const std::string kVersion1Imported = source_path("/tests/data/journals/v1.1");
 
 Result<std::unique_ptr<Journal>> open_as(const std::string& folder, OpenMode mode) {
   return journal::open_rocks_journal(
@@ -51,7 +56,41 @@ const std::vector<Line> kVersion1Events = {
     {"ApprovalCleared", ""},
 };
 
+/// RocksDB does not need them to open.
+void drop_side_files(const std::string& folder) {
+  for (const char* name : {"lock", "db/LOCK", "db/LOG"}) stdfs::remove(folder + "/" + name);
+  for (const auto& item : stdfs::directory_iterator(folder + "/db")) {
+    const std::string name = item.path().filename().string();
+    if (name.starts_with("OPTIONS") || name.starts_with("LOG.old")) stdfs::remove(item.path());
+  }
+}
+
+/// Puts one log fixture into a journal as `daybook import` does.
+void import_fixture(const std::string& folder, const std::string& fixture, OpenMode mode) {
+  const std::vector<std::string> paths = {source_path("/tests/data/logs/" + fixture)};
+  const auto found = tools::discover_logs(paths);
+  REQUIRE(found.has_value());
+  REQUIRE(found->sources.size() == 1);
+  const tools::LogSource& source = found->sources[0];
+  auto opened = open_as(folder, mode);
+  REQUIRE(opened.has_value());
+  tools::JournalSink sink(opened->get(), {"test", false}, source, *tools::identity_of(source, {}));
+  tools::LogReadOptions options;
+  options.depth = tools::Depth::whole;
+  REQUIRE(tools::read_log(source, options, sink).has_value());
+  REQUIRE(sink.finish().has_value());
+}
+
 }  // namespace
+
+TEST_CASE("write the golden journal of schema 1.1", "[.generate]") {
+  REQUIRE_FALSE(stdfs::exists(kVersion1Imported));
+  import_fixture(kVersion1Imported, "claude/compacted.jsonl", OpenMode::create);
+  // Recovery moves the first session to tables; the second stays in the log.
+  import_fixture(kVersion1Imported, "codex/rollout-2026-10-02T10-00-00-0e01.jsonl",
+                 OpenMode::write);
+  drop_side_files(kVersion1Imported);
+}
 
 TEST_CASE("write the golden journal of this version", "[.generate]") {
   REQUIRE_FALSE(stdfs::exists(kVersion1));
@@ -78,11 +117,7 @@ TEST_CASE("write the golden journal of this version", "[.generate]") {
   }
   REQUIRE((*opened)->save_checkpoint(session, "p", {3, "code", "state"}).has_value());
   opened->reset();
-  // RocksDB does not need them to open.
-  for (const char* name : {"lock", "db/LOCK"}) stdfs::remove(kVersion1 + "/" + name);
-  for (const auto& item : stdfs::directory_iterator(kVersion1 + "/db")) {
-    if (item.path().filename().string().starts_with("OPTIONS")) stdfs::remove(item.path());
-  }
+  drop_side_files(kVersion1);
 }
 
 TEST_CASE("a journal of version 1 is read, verified and continued") {
@@ -113,6 +148,75 @@ TEST_CASE("a journal of version 1 is read, verified and continued") {
     if (mode == OpenMode::write) {
       auto pen = pen_for(session, *(*opened)->head(session));
       CHECK(append_and_wait(**opened, acquire(pen)).has_value());
+    }
+  }
+}
+
+/// What schema 1.1 wrote of a session: its kinds, in order, and the figures of its calls.
+struct Imported {
+  std::string session;
+  std::string log_session;
+  std::string kinds;
+  std::string calls;
+  std::string hash;
+};
+
+std::string calls_of(const schema::Event& event) {
+  const auto* responded = event.payload_as_ModelResponded();
+  if (responded == nullptr || responded->usage() == nullptr) return "";
+  const auto& usage = *responded->usage();
+  return fmt::format("{}+{}>{} {}; ", usage.input_uncached().value_or(0),
+                     usage.cache_read().value_or(0), usage.output().value_or(0),
+                     schema::EnumNameAuthority(usage.authority()));
+}
+
+TEST_CASE("a journal of schema 1.1 is read, verified and continued") {
+  TempDir dir;
+  stdfs::copy(kVersion1Imported, dir.str("copy"), stdfs::copy_options::recursive);
+  const std::vector<Imported> sessions = {
+      {"claude-compacted", "compacted",
+       "OwnerAcquired SessionImported TurnStarted ModelRequested ModelResponded ImportedLine "
+       "CompactionCommitted TurnEnded TurnStarted ModelRequested ModelResponded TurnEnded ",
+       "3+150000>100 exact; 9+12000>50 exact; ", "36c6c805947e50108fe13a18cc4206cc"},
+      {"codex-0e01", "0e01",
+       "OwnerAcquired SessionImported ImportedLine ImportedLine TurnStarted ModelRequested "
+       "ModelResponded ImportedLine ImportedLine ModelRequested ModelResponded ImportedLine "
+       "ImportedLine CompactionCommitted ModelRequested ModelResponded ImportedLine ImportedLine "
+       "ImportedLine ModelRequested ModelResponded ImportedLine ImportedLine ",
+       "1000+0>100 exact; 5000+0>300 exact; 300+100>20 exact; ",
+       "73eb7a2b1cd45825055f0dcf723eb485"},
+  };
+  for (const OpenMode mode : {OpenMode::read_only, OpenMode::write}) {
+    auto opened = open_as(dir.str("copy"), mode);
+    INFO((opened ? "" : opened.error().message));
+    REQUIRE(opened.has_value());
+    CHECK((*opened)->verify({})->damage.empty());
+    for (const Imported& each : sessions) {
+      const SessionId session = session_id(each.session);
+      std::string kinds;
+      std::string calls;
+      int with_line = 0;  // events that say which line they come from
+      const auto read = (*opened)->read(session, 1, journal::ReadMode::strict, [&](const auto& it) {
+        kinds += payload_name(*it.event) + " ";
+        calls += calls_of(*it.event);
+        if (const auto* header = it.event->payload_as_SessionImported(); header != nullptr) {
+          CHECK(text_of(header->log_session()) == each.log_session);
+        } else if (const auto* from = it.event->provenance(); from != nullptr) {
+          const bool whole = from->line_sha256() != nullptr && from->line_sha256()->size() == 32;
+          with_line += whole && from->at() > 0 && from->prefix() != nullptr ? 1 : 0;
+        }
+        return true;
+      });
+      REQUIRE(read.has_value());
+      INFO(each.session);
+      CHECK(kinds == each.kinds);
+      CHECK(calls == each.calls);
+      CHECK(with_line >= 4);
+      CHECK((*opened)->head(session)->hash.hex() == each.hash);
+      if (mode == OpenMode::write) {
+        auto pen = pen_for(session, *(*opened)->head(session));
+        CHECK(append_and_wait(**opened, acquire(pen)).has_value());
+      }
     }
   }
 }
