@@ -68,6 +68,9 @@ struct Peak {
 inline constexpr std::int64_t kNoBegin = std::numeric_limits<std::int64_t>::min();
 inline constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
+/// Prices that were read longer ago than this are not trusted for later calls.
+inline constexpr int kStaleDays = 180;
+
 struct PriceRow {
   std::string provider;              // who bills; "": whoever
   std::vector<std::string> models;   // exact names, or "start*"
@@ -81,6 +84,9 @@ struct PriceRow {
   Multipliers tiers, speeds, regions;  // names that are not here are not priced
   std::string source;
   std::string read;  // date
+  /// From then on an open row is too old to trust: kStaleDays after it was read. kNoEnd: it does
+  /// not say when that was, or what ends is known.
+  std::int64_t stale_from = kNoEnd;
   std::string note;
   std::string file;
   std::uint32_t line = 0;

@@ -188,6 +188,8 @@ std::string_view name_of(Unpriced why) {
       return "no price for this model";
     case Unpriced::date:
       return "no price for that date";
+    case Unpriced::stale:
+      return "its price was read more than 180 days before the call";
     case Unpriced::no_date:
       return "the time of the call is not known, and the price changed";
     case Unpriced::tier:
@@ -218,6 +220,7 @@ CallRates call_rates(std::span<const PriceRow* const> rows, const CallUsage& usa
   CallRates out;
   out.row = select_row(rows, usage.service_tier, moment.priced_at, out.why);
   if (out.row == nullptr) return out;
+  if (moment.priced_at >= out.row->stale_from) out.why = Unpriced::stale;
   out.long_context = long_context_of(*out.row, whole_input);
   out.low = out.long_context != nullptr ? out.long_context->rates : out.row->rates;
   // Fees are the same however long the request is.

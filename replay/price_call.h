@@ -38,6 +38,7 @@ enum class Unpriced : std::uint8_t {
   no,
   model,        // no row names it
   date,         // rows do, but none for that date
+  stale,        // the row was read too long before
   no_date,      // the time of the call is not known, and prices changed
   tier,         // the row does not list the service tier,
   speed,        // the speed,

@@ -141,7 +141,9 @@ class RowReader {
     const toml::node* node = reader_.find("read");
     if (node == nullptr) return;
     row_.read = node->is_date() ? written(*node) : "";
-    if (row_.read.empty()) reader_.wrong(*node, "read", "a date");
+    if (row_.read.empty()) return reader_.wrong(*node, "read", "a date");
+    const auto day = day_of(node->as_date()->get());
+    if (day && row_.to == kNoEnd) row_.stale_from = (*day + kStaleDays) * kNsPerDay;
   }
 
   Result<void> long_contexts() {

@@ -331,6 +331,40 @@ TEST_CASE("why something has no price is said") {
   CHECK(absurd.unpriced_tokens == kMostTokens + 12);
 }
 
+TEST_CASE("a price that was read half a year before a call is refused, unless its end is known") {
+  PriceBook book;
+  const auto added = book.add(R"(
+[[price]]
+models = ["open"]
+input = 1
+read = 2026-01-01
+[[price]]
+models = ["closed"]
+input = 1
+valid_to = 2027-01-01
+read = 2026-01-01
+[[price]]
+models = ["own"]
+input = 1
+)",
+                              "own.toml");
+  REQUIRE(added.has_value());
+  // 2026-01-01 is day 20454 of the epoch; 180 days later it is day 20634, June 30.
+  constexpr std::int64_t kDay = 86'400'000'000'000;
+  const auto why = [&](const char* model, std::int64_t at) {
+    const auto rows = book.rows_for("", model);
+    return price_call(rows, split(100, 0, 0, 0, 0, 0), {at, at}).why;
+  };
+  CHECK(why("open", 20634 * kDay - 1) == Unpriced::no);
+  CHECK(why("open", 20634 * kDay) == Unpriced::stale);
+  CHECK(why("closed", 20634 * kDay) == Unpriced::no);
+  CHECK(why("own", 20634 * kDay) == Unpriced::no);
+  const auto refused = price_call(book.rows_for("", "open"), split(100, 0, 0, 0, 0, 0),
+                                  {20634 * kDay, 20634 * kDay});
+  CHECK(refused.unpriced_tokens == 100);
+  CHECK(refused.total.high.is_zero());
+}
+
 TEST_CASE("nothing reported costs nothing and is not unpriced") {
   const CallCost cost = cost_of(PriceBook::shipped(), "x", "y", CallUsage{}, kAutumn);
   CHECK(cost.used().empty());
