@@ -41,6 +41,11 @@ std::uint64_t output_rank(const StoredCall& call) {
   return (call.present >> kOutput & 1) != 0 ? std::uint64_t{call.counts[kOutput]} + 1 : 0;
 }
 
+/// Ids are made of times and digests; multiplying spreads those that differ in few bits.
+std::uint64_t hash_of(const Uuid& id) {
+  return (id.hi ^ id.lo * 0x9e3779b97f4a7c15U) * 0xd6e8feb86659fd93U;
+}
+
 auto session_order(const CallSession& it) {
   return std::tie(it.kind, it.id, it.stored, it.parent, it.relation, it.project, it.agent,
                   it.title);
@@ -48,6 +53,12 @@ auto session_order(const CallSession& it) {
 
 auto names_order(const CallNames& it) {
   return std::tie(it.provider, it.provider_kind, it.model, it.service_tier, it.speed, it.region);
+}
+
+bool same_names(const Call& call, const CallNames& it) {
+  return call.model() == it.model && call.provider == it.provider &&
+         call.provider_kind == it.provider_kind && call.usage.service_tier == it.service_tier &&
+         call.usage.speed == it.speed && call.usage.region == it.region;
 }
 
 }  // namespace
@@ -67,15 +78,18 @@ std::uint32_t CallTable::session_index(const Call& call) {
 }
 
 std::uint32_t CallTable::names_index(const Call& call) {
+  if (last_names_index_ && same_names(call, names_[*last_names_index_])) return *last_names_index_;
   const CallNames names{call.provider,           call.provider_kind, call.model(),
                         call.usage.service_tier, call.usage.speed,   call.usage.region};
-  return intern(names_indexes_, names_,
-                joined({names.provider, names.provider_kind, names.model, names.service_tier,
-                        names.speed, names.region}),
-                names);
+  last_names_index_ = intern(names_indexes_, names_,
+                             joined({names.provider, names.provider_kind, names.model,
+                                     names.service_tier, names.speed, names.region}),
+                             names);
+  return *last_names_index_;
 }
 
 std::uint32_t CallTable::tools_index(const Call& call) {
+  if (call.tools_called.empty()) return intern(tools_indexes_, tools_, {}, {});
   std::vector<std::string_view> called(call.tools_called.begin(), call.tools_called.end());
   std::ranges::sort(called);
   called.erase(std::unique(called.begin(), called.end()), called.end());
@@ -135,34 +149,35 @@ bool CallTable::preferred(const StoredCall& a, const StoredCall& b) const {
   return rest(a) < rest(b);
 }
 
-std::size_t CallTable::slot_of(const Uuid& id) const {
+CallTable::Slot& CallTable::slot_of(const Uuid& id, std::uint64_t hash) {
   const std::size_t mask = slots_.size() - 1;
-  // Ids are made of times and digests; multiplying spreads those that differ in few bits.
-  std::size_t at =
-      static_cast<std::size_t>((id.hi ^ id.lo * 0x9e3779b97f4a7c15U) * 0xd6e8feb86659fd93U >> 20) &
-      mask;
-  while (slots_[at] != 0 && calls_[slots_[at] - 1].id != id) at = (at + 1) & mask;
-  return at;
+  const auto tag = static_cast<std::uint32_t>(hash);
+  std::size_t at = static_cast<std::size_t>(hash >> 20) & mask;
+  while (slots_[at].call != 0 && (slots_[at].tag != tag || calls_[slots_[at].call - 1].id != id)) {
+    at = (at + 1) & mask;
+  }
+  slots_[at].tag = tag;
+  return slots_[at];
 }
 
 void CallTable::grow() {
-  slots_.assign(std::max(kFirstSlots, slots_.size() * 2), 0);
+  slots_.assign(std::max(kFirstSlots, slots_.size() * 2), Slot{});
   for (std::size_t i = 0; i < calls_.size(); ++i) {
-    slots_[slot_of(calls_[i].id)] = static_cast<std::uint32_t>(i + 1);
+    slot_of(calls_[i].id, hash_of(calls_[i].id)).call = static_cast<std::uint32_t>(i + 1);
   }
 }
 
 void CallTable::add(const Call& call) {
   if ((calls_.size() + 1) * 10 > slots_.size() * 7) grow();
   StoredCall made = stored(call);
-  std::uint32_t& slot = slots_[slot_of(call.id)];
-  if (slot == 0) {
+  Slot& slot = slot_of(call.id, hash_of(call.id));
+  if (slot.call == 0) {
     calls_.push_back(made);
-    slot = static_cast<std::uint32_t>(calls_.size());
+    slot.call = static_cast<std::uint32_t>(calls_.size());
     return;
   }
   ++copies_;
-  StoredCall& kept = calls_[slot - 1];
+  StoredCall& kept = calls_[slot.call - 1];
   const std::int64_t a = kept.started_at, b = made.started_at;
   const std::int64_t earliest = a == 0 ? b : b == 0 ? a : std::min(a, b);
   if (preferred(made, kept)) kept = made;

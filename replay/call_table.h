@@ -63,11 +63,16 @@ class CallTable {
   std::uint32_t tools_index(const Call& call);
   /// Whether `a` counts rather than `b`, another copy of the same call.
   bool preferred(const StoredCall& a, const StoredCall& b) const;
-  std::size_t slot_of(const Uuid& id) const;
+  /// Of open addressing: which call, and enough of its id's hash to leave most others unread.
+  struct Slot {
+    std::uint32_t call = 0;  // index into calls_ plus one; 0: free
+    std::uint32_t tag = 0;
+  };
+  Slot& slot_of(const Uuid& id, std::uint64_t hash);
   void grow();
 
   std::vector<StoredCall> calls_;
-  std::vector<std::uint32_t> slots_;  // open addressing: index into calls_ plus one; 0: free
+  std::vector<Slot> slots_;
   std::uint64_t copies_ = 0;
   std::vector<CallSession> sessions_;
   std::vector<CallNames> names_;
@@ -75,6 +80,7 @@ class CallTable {
   Index session_indexes_, names_indexes_, tools_indexes_;  // by all their text
   std::shared_ptr<const CallSession> last_session_;        // most calls follow one of the same
   std::uint32_t last_session_index_ = 0;
+  std::optional<std::uint32_t> last_names_index_;
 };
 
 }  // namespace daybook::replay

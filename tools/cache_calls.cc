@@ -123,6 +123,7 @@ Result<CacheLogLosses> visit_cache_log_calls(const std::vector<std::string>& pat
   }
   CacheLogLosses losses;
   losses.damaged_lines = report.damaged;
+  losses.conflicts = report.conflicts;
   for (const auto* list : {&found->unread, &report.unread}) {
     for (const SkippedFile& file : *list) {
       losses.files.push_back(fmt::format("{}: {}", file.path, file.why));

@@ -23,6 +23,7 @@ Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::st
 struct CacheLogLosses {
   std::vector<std::string> files;  // that could not be read, and why
   std::uint64_t damaged_lines = 0;
+  std::uint64_t conflicts = 0;  // responses whose records disagree
 };
 
 /// Visits the calls of log files and folders, figures only, in the order of their starts.

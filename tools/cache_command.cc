@@ -68,6 +68,10 @@ void use_logs(const Context& context, const Arguments& arguments, Calls& calls) 
     for (const std::string& file : losses->files) {
       calls.losses.push_back(file + "; its calls are missing");
     }
+    if (losses->conflicts > 0) {
+      calls.losses.push_back(fmt::format(
+          "of {} responses the records disagree: their figures are left out", losses->conflicts));
+    }
     if (losses->damaged_lines > 0) {
       calls.losses.push_back(
           fmt::format("{} damaged lines were left out; `daybook import --dry-run` names them",

@@ -12,7 +12,7 @@
 
 namespace daybook::tools {
 
-using CallVisitor = std::function<void(replay::Call)>;
+using CallVisitor = std::function<void(replay::Call&&)>;
 /// Visits calls, wherever they come from.
 using CallSource = std::function<Result<void>(const CallVisitor&)>;
 

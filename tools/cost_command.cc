@@ -158,7 +158,7 @@ Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls
   calls.exit_code_of_losses = kExitLosses;
   calls.visit = [found = std::move(*found), session = arguments.text("--session"),
                  &calls](const CallVisitor& visit) -> Result<void> {
-    const auto take = [&](replay::Call call) {
+    const auto take = [&](replay::Call&& call) {
       if (!session || call.session->id == *session) visit(std::move(call));
     };
     // The table merges copies itself; an explanation needs them merged.
@@ -168,6 +168,10 @@ Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls
     unread.insert(unread.end(), report.unread.begin(), report.unread.end());
     for (const SkippedFile& file : unread) {
       calls.losses.push_back(fmt::format("{}: {}; its calls are missing", file.path, file.why));
+    }
+    if (report.conflicts > 0) {
+      calls.losses.push_back(fmt::format(
+          "of {} responses the records disagree: their figures are left out", report.conflicts));
     }
     if (report.damaged > 0) {
       calls.losses.push_back(

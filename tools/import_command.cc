@@ -150,23 +150,38 @@ class Importer {
       write_json(Imported{source.path, std::string(name_of(source.kind)), false, sink.appended(),
                           sink.known(), *report});
     }
-    for (const DamagedLine& damage : report->damage) {
-      damage_.push_back(fmt::format("{}, offset {}: {}", source.path, damage.offset, damage.what));
-    }
+    note_damage(source, *report);
     sum_.report.add(*report);
     return {};
   }
 
+  void note_damage(const LogSource& source, const LogReport& report) {
+    for (const DamagedLine& damage : report.damage) {
+      damage_.push_back(fmt::format("{}, offset {}: {}", source.path, damage.offset, damage.what));
+    }
+  }
+
   Result<void> restore(const LogSource& source) {
-    const auto done = restore_export(source, journal_, dry_);
+    const auto bytes = open_bytes(source.path);
+    if (!bytes) return unread(source, bytes.error());
+    const auto done = restore_export(**bytes, journal_, dry_);
     if (!done) return fail(done.error());
+    LogReport report = done->report;
+    if (done->left > 0) {
+      ++report.damaged;
+      report.damage.push_back(
+          {0, fmt::format("{} events behind the damage were not put back: a session has no holes",
+                          done->left)});
+    }
+    note_damage(source, report);
+    sum_.report.add(report);
     if (done->known == 0) ++sum_.new_sessions;
     if (done->appended == 0) ++sum_.unchanged;
     sum_.appended += done->appended;
     sum_.known += done->known;
     if (json_) {
-      write_json(
-          Imported{source.path, "daybook", done->appended == 0, done->appended, done->known, {}});
+      write_json(Imported{source.path, "daybook", done->appended == 0, done->appended, done->known,
+                          std::move(report)});
     }
     return {};
   }
@@ -180,6 +195,7 @@ class Importer {
     out.member("lines", report.lines).member("calls", report.calls);
     out.member("metadata", report.metadata).member("duplicates", report.duplicates);
     out.member("unmapped", report.unmapped).member("damaged", report.damaged);
+    out.member("conflicts", report.conflicts);
     out.key("unmapped_types").begin_object();
     for (const auto& [type, count] : report.types) out.member(type, count);
     out.end_object();
@@ -229,6 +245,10 @@ class Importer {
         report.calls);
     for (const auto& [type, count] : report.types) {
       out << fmt::format("not understood: {} lines of type '{}'\n", count, printable(type));
+    }
+    if (report.conflicts > 0) {
+      out << fmt::format("conflicts: of {} responses the records disagree: none is counted\n",
+                         report.conflicts);
     }
     for (std::size_t i = 0; i < std::min(damage_.size(), kMostDamageShown); ++i) {
       out << "damaged: " << printable(damage_[i]) << '\n';

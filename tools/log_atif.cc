@@ -97,33 +97,8 @@ class AtifDocument {
 }  // namespace
 
 Result<void> read_atif(LogReading& reading, ByteSource& source) {
-  // A document is one value: it is held whole, up to the longest line that any log may have.
-  std::string text;
-  while (text.size() <= kMostLineBytes) {
-    constexpr std::size_t kStep = std::size_t{256} << 10;
-    const std::size_t have = text.size();
-    text.resize(have + kStep);
-    const auto got = source.read(text.data() + have, kStep);
-    if (!got) return fail(got.error());
-    text.resize(have + *got);
-    if (*got == 0) break;
-  }
-  reading.report().bytes = text.size();
-  LogLine all;
-  all.text = text;
-  all.bytes = text;
-  all.complete = true;
-  const auto document = JsonSpan::whole(text);
-  if (!document || !document->is_object()) {
-    reading.damaged(0, "is not a JSON document");
-    return {};
-  }
-  reading.begin_line(all);
-  reading.report().lines = 0;
-  AtifDocument(reading, *document).read();
-  reading.report().committed = text.size();
-  if (reading.error()) return fail(*reading.error());
-  return {};
+  return read_document(reading, source,
+                       [&](JsonSpan document) { AtifDocument(reading, document).read(); });
 }
 
 }  // namespace daybook::tools

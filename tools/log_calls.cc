@@ -95,12 +95,20 @@ class Collector {
     other.started_at = first;
   }
 
-  void visit(const std::function<void(replay::Call)>& visit) {
+  void visit(const std::function<void(replay::Call&&)>& visit) {
     merge_sessions();
     std::ranges::sort(kept_, {}, [](const Kept& call) {
       return std::tie(call.session->kind, call.session->id, call.started_at, call.id);
     });
-    for (Kept& call : kept_) visit(unpack(call));
+    // By the session, not by the file: one may be cut into several.
+    const replay::CallSession* session = nullptr;
+    std::uint64_t number = 0;
+    for (Kept& call : kept_) {
+      if (call.session.get() != session) number = 0;
+      session = call.session.get();
+      call.version = ++number;
+      visit(unpack(call));
+    }
   }
 
  private:
@@ -215,14 +223,15 @@ class Collector {
   std::unordered_map<std::uint64_t, std::size_t> by_id_;
 };
 
-/// Gathers some calls before it takes the lock that all files share.
-class FileCalls : public LogSink {
+/// Gathers some calls before it takes the lock that all threads share.
+class ThreadCalls : public LogSink {
  public:
-  FileCalls(std::mutex& mutex, const std::function<void(replay::Call)>& visit)
-      : mutex_(mutex), visit_(visit) {}
+  ThreadCalls(std::mutex& mutex, const std::function<void(replay::Call&&)>& visit)
+      : mutex_(mutex), visit_(visit) {
+    calls_.reserve(kMost);
+  }
 
   void call(replay::Call call) override {
-    constexpr std::size_t kMost = 64;
     calls_.push_back(std::move(call));
     if (calls_.size() >= kMost) flush();
   }
@@ -236,8 +245,9 @@ class FileCalls : public LogSink {
   BlobRef blob(std::string_view) override { return {}; }
 
  private:
+  static constexpr std::size_t kMost = 64;
   std::mutex& mutex_;
-  const std::function<void(replay::Call)>& visit_;
+  const std::function<void(replay::Call&&)>& visit_;
   std::vector<replay::Call> calls_;
 };
 
@@ -253,7 +263,7 @@ bool preferred_copy(const replay::Call& a, const replay::Call& b) {
 }
 
 LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
-                         const std::function<void(replay::Call)>& visit) {
+                         const std::function<void(replay::Call&&)>& visit) {
   // The largest first, each to whoever is free: the threads end together.
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -265,9 +275,9 @@ LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptio
   const LogFinder finder = finder_over(sources);
 
   const auto work = [&] {
+    ThreadCalls sink(mutex, visit);
     for (std::size_t i = next++; i < order.size(); i = next++) {
       const LogSource& source = sources[order[i]];
-      FileCalls sink(mutex, visit);
       LogReadOptions reading;
       reading.depth = Depth::usage;
       reading.finder = finder;
@@ -303,10 +313,10 @@ LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptio
 }
 
 LogReport visit_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
-                          const std::function<void(replay::Call)>& visit) {
+                          const std::function<void(replay::Call&&)>& visit) {
   Collector collector;
-  LogReport report =
-      scan_log_calls(sources, options, [&](replay::Call call) { collector.add(std::move(call)); });
+  LogReport report = scan_log_calls(sources, options,
+                                    [&](replay::Call&& call) { collector.add(std::move(call)); });
   collector.visit(visit);
   return report;
 }

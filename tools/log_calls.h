@@ -19,12 +19,13 @@ bool preferred_copy(const replay::Call& a, const replay::Call& b);
 /// Visits every call of the sources, copies included, in any order, one at a time from any thread:
 /// for tables that merge copies themselves. Files that cannot be read are in the report.
 LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
-                         const std::function<void(replay::Call)>& visit);
+                         const std::function<void(replay::Call&&)>& visit);
 
 /// Visits every distinct call of the sources once, on the calling thread, ordered by session
-/// (kind, id) and then by start, figures only (Depth::usage). Of copies the preferred one counts,
+/// (kind, id) and then by start, and numbered (Call::version) in that order from one in each
+/// session, figures only (Depth::usage). Of copies the preferred one counts,
 /// with the earliest start of all of them. Files that cannot be read are in the report.
 LogReport visit_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
-                          const std::function<void(replay::Call)>& visit);
+                          const std::function<void(replay::Call&&)>& visit);
 
 }  // namespace daybook::tools

@@ -89,7 +89,10 @@ void ClaudeSession::absorb(const ClaudeLine& line, const ClaudeMessage& message,
     response.has_usage = true;
     response.output = output;
     response.usage = std::move(usage);
-    response.usage_raw = message.usage.raw();
+    // Of figures alone only the passes in it are looked at again, and few have any.
+    const std::string_view raw = message.usage.raw();
+    const bool needed = !reading_.usage_only() || raw.find("\"iterations\"") != raw.npos;
+    response.usage_raw = needed ? raw : std::string_view();
   }
   if (better) {
     response.model = message.model.text();

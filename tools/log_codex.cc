@@ -30,7 +30,7 @@ class CodexReader : public RecordReader {
     const CodexLine line(record.value);
     if (line.type.is("session_meta")) {
       meta(line, record);
-    } else if (!line.enveloped && thread_ == nullptr && line.payload["instructions"] &&
+    } else if (!line.enveloped && thread_ == nullptr && !line.kind &&
                line.payload["id"].is_string()) {
       open(line.payload["id"].text());
       thread_->header(line, CodexOrigins(line.payload));
@@ -49,6 +49,11 @@ class CodexReader : public RecordReader {
   }
 
   std::size_t find(std::string_view text) const override { return scan_.find(text); }
+  std::optional<std::uint64_t> unread_from() override {
+    if (thread_ == nullptr) return {};
+    thread_->look_at_items();
+    return thread_->figured();
+  }
   bool head_done() const override { return thread_ != nullptr && thread_->has_title(); }
 
  private:
@@ -114,6 +119,24 @@ class CodexReader : public RecordReader {
 
 std::unique_ptr<RecordReader> make_codex_reader(LogReading& reading) {
   return std::make_unique<CodexReader>(reading);
+}
+
+/// {"session": {id, timestamp, instructions}, "items": [...]}: the header and the items are what
+/// the lines of a little later were.
+Result<void> read_codex_document(LogReading& reading, ByteSource& source) {
+  return read_document(reading, source, [&](JsonSpan document) {
+    CodexReader reader(reading);
+    const auto take = [&](JsonSpan value) {
+      ++reading.report().lines;
+      reader.take({value, static_cast<std::uint64_t>(value.raw().data() - document.raw().data())});
+    };
+    take(document["session"]);
+    reader.unread_from();  // there are no figures, only items
+    document["items"].items([&](JsonSpan item) {
+      if (item.is_object() && !reading.error()) take(item);
+    });
+    reader.finish();
+  });
 }
 
 }  // namespace daybook::tools

@@ -40,6 +40,7 @@ std::string arguments_of(JsonSpan item) {
 /// Figures wait until the next response begins: a record may still confirm them.
 void CodexThread::count(CodexCount count, const CodexLine& line, Origin& origin) {
   if (counted_) flush();
+  figured_ = here_;
   Counted made;
   made.count = std::move(count);
   made.at = line.at;
@@ -98,12 +99,28 @@ void CodexThread::emit(Counted counted) {
   call.response_id = counted.count.response_id;
   call.started_at = counted.at;
   call.ended_at = counted.at;
-  call.usage = counted.count.tokens.usage();
+  // Items that no figures followed used something, too: it is not known, and not zero.
+  const bool known = counted.count.tokens.billed() || !counted.count.response_id.empty();
+  if (known) call.usage = counted.count.tokens.usage();
   call.usage.authority = counted.count.authority;
-  call.usage.service_tier = tier_;
+  if (known) call.usage.service_tier = tier_;
   call.after_compaction = after_compaction_ && !compaction;
   if (!compaction) after_compaction_ = false;
-  reading_.sink().call(std::move(call));
+  call.tools_called = std::move(counted.response.tools);
+  if (counted.count.response_id.empty()) {
+    reading_.sink().call(std::move(call));
+  } else {
+    held_.push_back({std::move(counted.count.key), std::move(call)});
+  }
+}
+
+/// Responses of which records disagree are calls without figures.
+void CodexThread::give_held() {
+  for (HeldCall& held : held_) {
+    if (conflicts_.contains(held.key)) held.call.usage = {};
+    reading_.sink().call(std::move(held.call));
+  }
+  held_.clear();
 }
 
 schema::ModelRequestedT CodexThread::request_of(const Counted& counted,
@@ -201,7 +218,8 @@ void CodexThread::emit_events(Counted& counted, const std::string& stable_id,
   replay::CallUsage usage = counted.count.tokens.usage();
   usage.authority = counted.count.authority;
   usage.service_tier = tier_;
-  const bool known = counted.count.tokens.billed() || !counted.count.raw.empty();
+  const bool known = (counted.count.tokens.billed() || !counted.count.raw.empty()) &&
+                     !conflicts_.contains(counted.count.key);
   if (known) responded.usage = usage_event(usage, counted.count.raw);
   responded.response_id = counted.count.response_id;
   responded.started_at = counted.at;
@@ -286,6 +304,7 @@ void CodexThread::unknown_outcomes(Origin& origin) {
 void CodexThread::finish() {
   flush();
   if (reading_.usage_only()) {
+    give_held();
     if (log_.next_call_version() == 1) reading_.note("sessions without token figures");
     return;
   }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "schema/ids.h"
+#include "tools/log_codex_usage.h"
 #include "tools/log_file.h"
 #include "tools/log_identity.h"
 
@@ -142,6 +143,27 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
   });
   if (found.estimated) found.end = std::max(found.end, burst_end);
   return found;
+}
+
+std::unordered_set<std::string> conflicting_records(const LogSource& source,
+                                                    const std::string& own_thread) {
+  std::unordered_set<std::string> found;
+  CodexCounter counter(false);
+  each_line(source, [&](const CodexLine& line, std::uint64_t) {
+    if (!is_own_record(line, own_thread)) return true;
+    CodexCount count;
+    if (counter.record(line.payload, count) == CodexCounter::Record::conflicting) {
+      found.insert(count.key);
+    }
+    return true;
+  });
+  return found;
+}
+
+bool is_own_record(const CodexLine& line, const std::string& own_thread) {
+  if (!line.type.is("token_usage_record")) return false;
+  const std::string thread = line.payload["thread_id"].text();
+  return thread.empty() || thread == own_thread;
 }
 
 std::string codex_text(JsonSpan content) {

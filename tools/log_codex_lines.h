@@ -43,6 +43,13 @@ struct CodexCopied {
 CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
                            const std::string& own_thread);
 
+/// Whether a line is a token_usage_record of this thread.
+bool is_own_record(const CodexLine& line, const std::string& own_thread);
+
+/// Keys (CodexCount::key) of the responses of which a file holds records that disagree.
+std::unordered_set<std::string> conflicting_records(const LogSource& source,
+                                                    const std::string& own_thread);
+
 /// Text of a message's content, or of a call's output.
 std::string codex_text(JsonSpan content);
 

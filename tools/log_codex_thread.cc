@@ -78,7 +78,7 @@ bool holds(const List& list, std::string_view what) {
 }  // namespace
 
 CodexThread::CodexThread(LogReading& reading, const std::string& id)
-    : reading_(reading), log_(reading, id) {}
+    : reading_(reading), log_(reading, id), counter_(!reading.usage_only()) {}
 
 void CodexThread::header(const CodexLine& line, const CodexOrigins& origins) {
   auto& header = log_.header();
@@ -117,11 +117,13 @@ void CodexThread::keep(const CodexLine& line, schema::ImportReason reason, std::
 void CodexThread::take(const CodexLine& line, const LogRecord& record) {
   Origin origin(reading_, record, line.at);
   if (origin) last_origin_ = origin;
+  here_ = record.offset + record.value.raw().size();
   if (is_copied(line, record)) {
     take_copied(line, origin);
     return;
   }
   if (line.type.is("session_meta")) {
+    if (figured_ == 0) figured_ = here_;
     keep(line, schema::ImportReason::metadata, "", origin);
   } else if (line.type.is("turn_context")) {
     settings(line.payload);
@@ -182,7 +184,7 @@ void CodexThread::item(const CodexLine& line, Origin& origin) {
     message(line, origin);
     return;
   }
-  if (reading_.usage_only()) return;
+  if (skips_items()) return;
   if (kind == "function_call_output" || kind == "custom_tool_call_output" ||
       kind == "local_shell_call_output") {
     call_output(line, origin);
@@ -200,16 +202,16 @@ void CodexThread::item(const CodexLine& line, Origin& origin) {
 void CodexThread::message(const CodexLine& line, Origin& origin) {
   const JsonSpan role = line.payload["role"];
   if (role.is("assistant")) {
-    if (!reading_.usage_only()) output_item(line, origin);
+    if (!skips_items()) output_item(line, origin);
     return;
   }
   const std::string text = codex_text(line.payload["content"]);
   const bool written = role.is("user") && !is_codex_context(text);
+  if (open_) open_->input_after = true;
   if (reading_.usage_only()) {
     if (written && !has_title()) log_.start_turn(text, origin, "");
     return;
   }
-  if (open_) open_->input_after = true;
   if (!written) {
     append_message(line.payload.raw(), false);
     keep(line, schema::ImportReason::metadata, "context that the program added", origin);
@@ -269,6 +271,7 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
 
 void CodexThread::call_output(const CodexLine& line, Origin& origin) {
   if (open_) open_->input_after = true;
+  if (reading_.usage_only()) return;
   append_message(line.payload.raw(), false);
   const JsonSpan output = line.payload["output"];
   std::string text = codex_text(output);
@@ -298,7 +301,13 @@ void CodexThread::event(const CodexLine& line, Origin& origin) {
     }
     return;
   }
-  if (reading_.usage_only() || turn_event(line, origin)) return;
+  if (reading_.usage_only()) {
+    const bool ends = line.kind.is("task_complete") || line.kind.is("turn_complete") ||
+                      line.kind.is("turn_aborted") || line.kind.is("thread_rolled_back");
+    if (items_too_ && ends) flush();
+    return;
+  }
+  if (turn_event(line, origin)) return;
   if (line.kind.is("exec_command_end")) {
     Ended ended;
     if (const auto code = line.payload["exit_code"].integer()) {
@@ -384,12 +393,17 @@ void CodexThread::token_record(const CodexLine& line, Origin& origin) {
   }
   CodexCount counted;
   const bool first = !counter_.by_records();
+  if (first && !reading_.usage_only()) {
+    conflicts_ = conflicting_records(reading_.source(), id());
+    reading_.report().conflicts += conflicts_.size();
+  }
   switch (counter_.record(line.payload, counted)) {
     case CodexCounter::Record::repeated:
       keep(line, schema::ImportReason::duplicate, "the same record again", origin);
       return;
     case CodexCounter::Record::conflicting:
-      reading_.note("records of one response that disagree: the first one counts");
+      reading_.note("records of one response that disagree: none of them counts");
+      if (conflicts_.insert(counted.key).second) ++reading_.report().conflicts;
       keep(line, schema::ImportReason::duplicate, "disagrees with an earlier record", origin);
       return;
     case CodexCounter::Record::counted:
@@ -409,6 +423,7 @@ void CodexThread::compacted(const CodexLine& line, Origin& origin) {
   const std::string response = line.payload["compaction_response_id"].text();
   if (!response.empty()) compactions_.insert(response);
   flush();
+  figured_ = here_;
   after_compaction_ = true;
   if (reading_.usage_only()) return;
   schema::CompactionCommittedT made;

@@ -23,6 +23,10 @@ class CodexThread {
 
   void take(const CodexLine& line, const LogRecord& record);
   void finish();
+  /// Depth::usage: up to here every response has its figures; behind it, items that no figures
+  /// follow may be responses too.
+  std::uint64_t figured() const { return figured_; }
+  void look_at_items() { items_too_ = true; }
   bool has_title() const { return !log_.header().title.empty(); }
 
  private:
@@ -65,6 +69,8 @@ class CodexThread {
   void exec_line(const CodexLine& line, Origin& origin);
   void count(CodexCount count, const CodexLine& line, Origin& origin);
   void flush();
+  void give_held();
+  bool skips_items() const { return reading_.usage_only() && !items_too_; }
   void emit(Counted counted);
   void emit_events(Counted& counted, const std::string& stable_id, const std::string& lineage);
   schema::ModelRequestedT request_of(const Counted& counted, const std::string& lineage);
@@ -88,6 +94,16 @@ class CodexThread {
   std::string tier_;
   std::string instructions_;
   bool system_sent_ = false;
+
+  std::unordered_set<std::string> conflicts_;  // keys of responses whose records disagree
+  struct HeldCall {
+    std::string key;
+    replay::Call call;
+  };
+  std::vector<HeldCall> held_;  // Depth::usage: a later record may still disagree
+  std::uint64_t here_ = 0;      // behind the current record
+  std::uint64_t figured_ = 0;   // behind the latest record with figures, or that ended a response
+  bool items_too_ = false;      // Depth::usage: items are looked at as well
 
   std::optional<Response> open_;
   std::optional<Counted> counted_;     // figures of the latest response; a record may confirm them

@@ -68,6 +68,11 @@ std::optional<CodexTokens> codex_tokens(JsonSpan usage) {
 
 std::optional<CodexCount> CodexCounter::token_count(JsonSpan info) {
   note_.clear();
+  // Nearly half of all counters repeat the one before to the byte.
+  if (!by_records_ && previous_ && info.raw() == previous_info_) {
+    note_ = "a counter sent again";
+    return {};
+  }
   const JsonSpan total_raw = info["total_token_usage"];
   const JsonSpan last_raw = info["last_token_usage"];
   const auto total = codex_tokens(total_raw);
@@ -80,13 +85,14 @@ std::optional<CodexCount> CodexCounter::token_count(JsonSpan info) {
   const auto use_last = [&]() -> std::optional<CodexCount> {
     if (!last || !last->billed()) return {};
     count.tokens = *last;
-    count.raw = last_raw.raw();
+    if (keep_raw_) count.raw = last_raw.raw();
     count.key = (total ? total->key() : std::string("last")) + "|" + last->key();
     return count;
   };
   if (!total) return use_last();
   const std::optional<CodexTokens> before = previous_;
   previous_ = total;
+  previous_info_ = info.raw();
   if (before && *before == *total) {
     note_ = "a counter sent again";
     return {};
@@ -105,13 +111,16 @@ std::optional<CodexCount> CodexCounter::token_count(JsonSpan info) {
     note_ = "an estimate of the context, not usage";
     return {};
   }
-  count.raw = last && *last == count.tokens ? last_raw.raw() : std::string_view();
+  if (keep_raw_ && last && *last == count.tokens) count.raw = last_raw.raw();
   count.key = total->key();
   return count;
 }
 
 void CodexCounter::baseline(JsonSpan info) {
-  if (const auto total = codex_tokens(info["total_token_usage"])) previous_ = total;
+  const auto total = codex_tokens(info["total_token_usage"]);
+  if (!total) return;
+  previous_ = total;
+  previous_info_.clear();
 }
 
 CodexCounter::Record CodexCounter::record(JsonSpan payload, CodexCount& count) {
@@ -120,7 +129,7 @@ CodexCounter::Record CodexCounter::record(JsonSpan payload, CodexCount& count) {
   count.tokens = codex_tokens(usage).value_or(CodexTokens{});
   count.authority = schema::Authority::exact;
   count.response_id = payload["response_id"].text();
-  count.raw = usage.raw();
+  if (keep_raw_) count.raw = usage.raw();
   count.key = payload["session_id"].text() + "/" + count.response_id;
   const auto [found, fresh] = records_.try_emplace(count.key, count.tokens);
   if (fresh) return Record::counted;

@@ -44,6 +44,8 @@ struct CodexCount {
 /// The counting rule of one thread.
 class CodexCounter {
  public:
+  /// `keep_raw`: counts come with the usage object's text.
+  explicit CodexCounter(bool keep_raw) : keep_raw_(keep_raw) {}
   /// token_count's info. Nothing when it repeats, resets or only estimates.
   std::optional<CodexCount> token_count(JsonSpan info);
   /// Copied history: its last total is where this thread starts.
@@ -56,7 +58,9 @@ class CodexCounter {
   const std::string& note() const { return note_; }
 
  private:
+  bool keep_raw_;
   std::optional<CodexTokens> previous_;
+  std::string previous_info_;  // as it was written
   bool by_records_ = false;
   std::unordered_map<std::string, CodexTokens> records_;
   std::string note_;  // of the latest event

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <thread>
 #include <tuple>
 
 #include "tools/log_file.h"
@@ -31,6 +34,12 @@ std::vector<std::string> comma_list(std::string_view text) {
   return parts;
 }
 
+/// A rollout of April 2025.
+bool is_codex_document(JsonSpan record) {
+  return record["session"].is_object() && record["session"]["id"].is_string() &&
+         record["items"].is_array();
+}
+
 bool is_codex_record(JsonSpan record) {
   const JsonSpan type = record["type"];
   if (record["payload"].is_object() && type.is_string()) return true;
@@ -38,6 +47,7 @@ bool is_codex_record(JsonSpan record) {
     const std::string name = type.text();
     return name.starts_with("thread.") || name.starts_with("turn.") || name.starts_with("item.");
   }
+  if (is_codex_document(record)) return true;
   // Before September 2025 a bare header came first.
   return record["id"].is_string() && record["timestamp"].is_string() &&
          (record["instructions"] || record["git"]);
@@ -64,6 +74,21 @@ bool is_atif_document(std::string_view start) {
          start.find("\"ATIF") != std::string_view::npos;
 }
 
+/// A rollout of April 2025 over many lines: its header comes first.
+bool is_split_codex_document(std::string_view start) {
+  std::size_t at = log_json::skip_space(start, 0);
+  if (at >= start.size() || start[at] != '{') return false;
+  at = log_json::skip_space(start, at + 1);
+  constexpr std::string_view kKey = "\"session\"";
+  if (!start.substr(at).starts_with(kKey)) return false;
+  at = start.find('{', at + kKey.size());
+  if (at == std::string_view::npos) return false;
+  const auto session = JsonSpan::start_of(start.substr(at));
+  if (!session.value || !session.value["id"].is_string()) return false;
+  const std::string_view rest = start.substr(at + session.end);
+  return rest.find("\"items\"") != std::string_view::npos;
+}
+
 /// A little at a time: a log's kind shows in its first lines.
 class Sips : public ByteSource {
  public:
@@ -80,6 +105,7 @@ class Sips : public ByteSource {
 
 struct Probe {
   std::optional<LogKind> kind;
+  bool document = false;  // one JSON value over many lines
   bool compressed = false;
   bool empty = true;
 };
@@ -101,10 +127,17 @@ Result<Probe> probe(const std::string& path) {
     std::string_view text = line.text;
     text.remove_prefix(std::min(text.find('{'), text.size()));
     const auto start = JsonSpan::start_of(text);
-    if (start.value.is_object()) found.kind = kind_of_record(start.value);
+    if (start.value.is_object()) {
+      found.kind = kind_of_record(start.value);
+      found.document = found.kind == LogKind::codex && is_codex_document(start.value);
+    }
     if (found.kind) break;
     if (i < kMostProbedLines / 2) beginning.append(line.text.substr(0, 4096));
     if (is_atif_document(beginning)) found.kind = LogKind::atif;
+    if (is_split_codex_document(beginning)) {
+      found.kind = LogKind::codex;
+      found.document = true;
+    }
     if (found.kind) break;
   }
   return found;
@@ -176,9 +209,17 @@ void drop_twins(std::vector<LogSource>& sources) {
   sources = std::move(kept);
 }
 
+/// A file that may be a log.
+struct Candidate {
+  fs::path path;
+  bool named = false;  // not found in a folder
+};
+
+/// Gathers candidates, and what cannot be looked into.
 class Walk {
  public:
-  explicit Walk(Discovery& found) : found_(found) {}
+  Walk(Discovery& found, std::vector<Candidate>& candidates)
+      : found_(found), candidates_(candidates) {}
 
   Result<void> start(const std::string& given) {
     std::error_code error;
@@ -232,33 +273,66 @@ class Walk {
            (name.starts_with("rollout-") || name.find("trajectory") != std::string::npos);
   }
 
-  void file(const fs::path& path, bool named) {
-    const auto known = probe(path.string());
-    if (!known) {
-      found_.unread.push_back({path.string(), known.error().message});
-      return;
-    }
-    if (!known->kind) {
-      const bool side_file =
-          path.filename() == "history.jsonl" || path.filename() == "session_index.jsonl";
-      if (named || !side_file) {
-        found_.not_a_log.push_back(
-            {path.string(), known->empty ? "is empty" : "holds no record of a known kind"});
-      }
-      return;
-    }
-    std::error_code ignored;
-    LogSource source;
-    source.kind = *known->kind;
-    source.path = path.string();
-    source.compressed = known->compressed;
-    source.size = fs::file_size(path, ignored);
-    source.file = logical_name(source.kind, path);
-    found_.sources.push_back(std::move(source));
-  }
+  void file(const fs::path& path, bool named) { candidates_.push_back({path, named}); }
 
   Discovery& found_;
+  std::vector<Candidate>& candidates_;
 };
+
+/// A candidate's kind, with what else is told by opening it.
+struct Probed {
+  std::optional<Result<Probe>> probe;
+  std::uint64_t size = 0;
+};
+
+/// Opens the candidates, which is most of the work of finding logs, on all processors.
+std::vector<Probed> probe_all(const std::vector<Candidate>& candidates) {
+  constexpr unsigned kMostThreads = 4;
+  constexpr std::size_t kWorthAThread = 32;
+  std::vector<Probed> probed(candidates.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < candidates.size(); i = next++) {
+      probed[i].probe = probe(candidates[i].path.string());
+      std::error_code ignored;
+      probed[i].size = fs::file_size(candidates[i].path, ignored);
+    }
+  };
+  std::vector<std::jthread> threads;
+  const unsigned most = std::min(kMostThreads, std::thread::hardware_concurrency());
+  for (unsigned i = 1; i < most && i * kWorthAThread < candidates.size(); ++i) {
+    threads.emplace_back(work);
+  }
+  work();
+  threads.clear();
+  return probed;
+}
+
+void add_candidate(const Candidate& candidate, const Probed& probed, Discovery& found) {
+  const fs::path& path = candidate.path;
+  const Result<Probe>& known = *probed.probe;
+  if (!known) {
+    found.unread.push_back({path.string(), known.error().message});
+    return;
+  }
+  if (!known->kind) {
+    const bool side_file =
+        path.filename() == "history.jsonl" || path.filename() == "session_index.jsonl";
+    if (candidate.named || !side_file) {
+      found.not_a_log.push_back(
+          {path.string(), known->empty ? "is empty" : "holds no record of a known kind"});
+    }
+    return;
+  }
+  LogSource source;
+  source.kind = *known->kind;
+  source.path = path.string();
+  source.compressed = known->compressed;
+  source.document = known->document;
+  source.size = probed.size;
+  source.file = logical_name(source.kind, path);
+  found.sources.push_back(std::move(source));
+}
 
 }  // namespace
 
@@ -295,7 +369,12 @@ std::vector<std::string> usual_log_places(const engine::Environment& environment
 
 Result<Discovery> discover_logs(std::span<const std::string> paths) {
   Discovery found;
-  for (const std::string& path : paths) DAYBOOK_TRY(Walk(found).start(path));
+  std::vector<Candidate> candidates;
+  for (const std::string& path : paths) DAYBOOK_TRY(Walk(found, candidates).start(path));
+  const std::vector<Probed> probed = probe_all(candidates);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    add_candidate(candidates[i], probed[i], found);
+  }
   std::ranges::sort(found.sources, {}, &LogSource::path);
   if (paths.size() > 1) {
     // A file that two of the paths lead to is one.

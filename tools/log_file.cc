@@ -45,6 +45,12 @@ class PlainFile : public ByteSource {
     }
   }
   std::uint64_t consumed() const override { return consumed_; }
+  Result<void> skip(std::uint64_t size) override {
+    if (::lseek(fd_, static_cast<off_t>(size), SEEK_CUR) < 0) {
+      return fail(system_error(path_, "read"));
+    }
+    return {};
+  }
 
  private:
   std::string path_;
@@ -116,6 +122,11 @@ class Prefixed : public ByteSource {
     return given;
   }
   std::uint64_t consumed() const override { return rest_->consumed(); }
+  Result<void> skip(std::uint64_t size) override {
+    const auto held = std::min<std::uint64_t>(size, first_.size() - at_);
+    at_ += held;
+    return held == size ? Result<void>() : rest_->skip(size - held);
+  }
 
  private:
   std::string first_;
@@ -140,6 +151,17 @@ class HeldBytes : public ByteSource {
 };
 
 }  // namespace
+
+Result<void> ByteSource::skip(std::uint64_t size) {
+  std::vector<char> buffer(std::min<std::uint64_t>(size, kChunk));
+  while (size > 0) {
+    const auto got = read(buffer.data(), std::min<std::uint64_t>(size, buffer.size()));
+    if (!got) return fail(got.error());
+    if (*got == 0) break;
+    size -= *got;
+  }
+  return {};
+}
 
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::string& path) {
   // Non-blocking, so that a pipe named like a log cannot hold the reader up.
@@ -171,7 +193,8 @@ std::unique_ptr<ByteSource> bytes_of(std::string_view bytes) {
   return std::make_unique<HeldBytes>(bytes);
 }
 
-LineReader::LineReader(ByteSource& source) : source_(source) {}
+LineReader::LineReader(ByteSource& source, std::size_t most_line_bytes)
+    : source_(source), most_line_bytes_(most_line_bytes) {}
 
 LineReader::~LineReader() {
   std::free(buffer_);
@@ -223,12 +246,14 @@ Result<bool> LineReader::finish_line(std::size_t searched, LogLine& line) {
                             : nullptr;
     if (found != nullptr) {
       const auto length = static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
-      give(length, length + 1, line);
-      return true;
+      if (length <= most_line_bytes_) {
+        give(length, length + 1, line);
+        return true;
+      }
     }
     searched = text.size();
-    if (searched > kMostLineBytes) {
-      give(searched, searched, line);
+    if (searched > most_line_bytes_) {
+      give(most_line_bytes_, most_line_bytes_, line);
       line.too_long = true;
       return true;
     }
@@ -300,7 +325,7 @@ Result<bool> LineReader::next_match(const Prefilter& find, LogLine& line) {
     // A match that the border cuts is at most this much before it.
     constexpr std::size_t kLongestMarker = 64;
     searched = kept > kLongestMarker ? kept - kLongestMarker : 0;
-    if (kept > kMostLineBytes) {
+    if (kept > most_line_bytes_) {
       const auto skipped = skip_rest();
       if (!skipped || !*skipped) return skipped;
       searched = 0;

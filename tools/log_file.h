@@ -12,7 +12,7 @@
 namespace daybook::tools {
 
 /// A longer line is given up: its start is reported, the rest skipped.
-inline constexpr std::size_t kMostLineBytes = std::size_t{128} << 20;
+inline constexpr std::size_t kMostLogLineBytes = std::size_t{128} << 20;
 
 /// Uncompressed bytes, in order.
 class ByteSource {
@@ -20,6 +20,8 @@ class ByteSource {
   virtual ~ByteSource() = default;
   /// Up to `size` bytes; 0 at the end.
   virtual Result<std::size_t> read(char* into, std::size_t size) = 0;
+  /// Passes over `size` bytes, or to the end.
+  virtual Result<void> skip(std::uint64_t size);
   /// Bytes taken from the disk so far.
   virtual std::uint64_t consumed() const = 0;
   virtual bool compressed() const { return false; }
@@ -45,7 +47,7 @@ using Prefilter = std::function<std::size_t(std::string_view text)>;
 
 class LineReader {
  public:
-  explicit LineReader(ByteSource& source);
+  explicit LineReader(ByteSource& source, std::size_t most_line_bytes = kMostLogLineBytes);
   ~LineReader();
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
@@ -69,6 +71,7 @@ class LineReader {
   std::string_view held() const { return {buffer_ + at_, end_ - at_}; }
 
   ByteSource& source_;
+  std::size_t most_line_bytes_;
   char* buffer_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t at_ = 0;      // start of what was not given yet

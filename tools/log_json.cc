@@ -3,11 +3,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "schema/utf8.h"
 
 #ifdef __SSE2__
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace daybook::tools {
@@ -45,40 +46,138 @@ std::size_t string_stop(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Position of the next quote or control character at or after `at`; or the end.
-std::size_t quote_or_control(std::string_view text, std::size_t at) {
 #ifdef __SSE2__
+
+/// Of the 64 bytes at a place, one bit each.
+struct Block {
+  std::uint64_t quotes = 0;
+  std::uint64_t escapes = 0;  // backslashes
+  std::uint64_t controls = 0;
+};
+
+inline Block block_at(const char* at) {
   const __m128i quote = _mm_set1_epi8('"');
+  const __m128i escape = _mm_set1_epi8('\\');
   const __m128i last_control = _mm_set1_epi8(0x1f);
-  const auto hits = [&](std::size_t from) {
-    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + from));
-    const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(block, last_control), block);
-    return static_cast<unsigned>(
-        _mm_movemask_epi8(_mm_or_si128(control, _mm_cmpeq_epi8(block, quote))));
-  };
-  while (at + 64 <= text.size()) {
-    const std::uint64_t mask = hits(at) | (std::uint64_t{hits(at + 16)} << 16) |
-                               (std::uint64_t{hits(at + 32)} << 32) |
-                               (std::uint64_t{hits(at + 48)} << 48);
-    if (mask != 0) return at + static_cast<std::size_t>(__builtin_ctzll(mask));
-    at += 64;
+  Block made;
+  for (int shift = 0; shift < 64; shift += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + shift));
+    const auto bits = [shift](__m128i hits) {
+      return std::uint64_t{static_cast<std::uint32_t>(_mm_movemask_epi8(hits))} << shift;
+    };
+    made.quotes |= bits(_mm_cmpeq_epi8(bytes, quote));
+    made.escapes |= bits(_mm_cmpeq_epi8(bytes, escape));
+    made.controls |= bits(_mm_cmpeq_epi8(_mm_min_epu8(bytes, last_control), bytes));
   }
-  while (at + 16 <= text.size()) {
-    const unsigned mask = hits(at);
-    if (mask != 0) return at + static_cast<std::size_t>(__builtin_ctz(mask));
-    at += 16;
-  }
-#endif
-  while (at < text.size() && text[at] != '"' && static_cast<unsigned char>(text[at]) > 0x1f) ++at;
-  return at;
+  return made;
 }
+
+/// The same with instructions that not every processor has.
+[[gnu::target("avx2")]] inline Block wide_block_at(const char* at) {
+  const __m256i quote = _mm256_set1_epi8('"');
+  const __m256i escape = _mm256_set1_epi8('\\');
+  const __m256i last_control = _mm256_set1_epi8(0x1f);
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
+  const std::uint64_t quotes =
+      static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, quote)));
+  const std::uint64_t escapes =
+      static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, escape)));
+  const std::uint64_t controls = static_cast<std::uint32_t>(
+      _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(low, last_control), low)));
+  const std::uint64_t more_quotes =
+      static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, quote)));
+  const std::uint64_t more_escapes =
+      static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, escape)));
+  const std::uint64_t more_controls = static_cast<std::uint32_t>(
+      _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(high, last_control), high)));
+  return {quotes | (more_quotes << 32), escapes | (more_escapes << 32),
+          controls | (more_controls << 32)};
+}
+
+/// Bytes behind a backslash that escapes them. `carried`: the first byte is one, from the block
+/// before; then whether the next block's first byte is.
+inline std::uint64_t escaped_bytes(std::uint64_t escapes, bool& carried) {
+  std::uint64_t escaped = carried ? 1 : 0;
+  carried = false;
+  escapes &= ~escaped;
+  while (escapes != 0) {
+    const std::uint64_t lowest = escapes & (0 - escapes);
+    carried = (lowest >> 63) != 0;
+    escaped |= lowest << 1;
+    escapes &= ~(lowest | (lowest << 1));
+  }
+  return escaped;
+}
+
+/// Moves `at`, inside a string, to the quote that ends it or to a control character: true. False:
+/// to the last bytes, which do not fill a block.
+using SkipBlocks = bool (*)(std::string_view text, std::size_t& at);
+
+bool skip_blocks(std::string_view text, std::size_t& at) {
+  bool carried = false;
+  for (; at + 64 <= text.size(); at += 64) {
+    const Block block = block_at(text.data() + at);
+    const std::uint64_t escaped = escaped_bytes(block.escapes, carried);
+    const std::uint64_t stops = (block.quotes & ~escaped) | block.controls;
+    if (stops == 0) continue;
+    at += static_cast<std::size_t>(__builtin_ctzll(stops));
+    return true;
+  }
+  return false;
+}
+
+[[gnu::target("avx2")]] bool skip_wide_blocks(std::string_view text, std::size_t& at) {
+  bool carried = false;
+  for (; at + 64 <= text.size(); at += 64) {
+    const Block block = wide_block_at(text.data() + at);
+    const std::uint64_t escaped = escaped_bytes(block.escapes, carried);
+    const std::uint64_t stops = (block.quotes & ~escaped) | block.controls;
+    if (stops == 0) continue;
+    at += static_cast<std::size_t>(__builtin_ctzll(stops));
+    return true;
+  }
+  return false;
+}
+
+const SkipBlocks kSkipBlocks = __builtin_cpu_supports("avx2") ? skip_wide_blocks : skip_blocks;
+
+/// The end of a string within its first 16 bytes, as most keys and many values have it; npos: not
+/// there, or not to be told so simply.
+inline std::size_t short_string_end(std::string_view text, std::size_t at) {
+  if (at + 16 > text.size()) return std::string_view::npos;
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
+  const __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+  const __m128i escapes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+  const __m128i controls = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
+  const auto stops = static_cast<unsigned>(
+      _mm_movemask_epi8(_mm_or_si128(quotes, _mm_or_si128(escapes, controls))));
+  if (stops == 0) return std::string_view::npos;
+  const std::size_t end = at + static_cast<std::size_t>(__builtin_ctz(stops));
+  return text[end] == '"' ? end : std::string_view::npos;
+}
+
+#endif
 
 /// Moves `at` behind the string that starts there; on false, to what is wrong. Escapes are not
 /// looked into: only whether a quote is escaped matters, and the backslashes before it tell.
 bool check_string(std::string_view text, std::size_t& at) {
   const std::size_t start = ++at;
+#ifdef __SSE2__
+  if (const std::size_t end = short_string_end(text, at); end != std::string_view::npos) {
+    at = end + 1;
+    return true;
+  }
+  if (kSkipBlocks(text, at)) {
+    if (text[at] != '"') return false;
+    ++at;
+    return true;
+  }
+#endif
   while (true) {
-    at = quote_or_control(text, at);
+    while (at < text.size() && text[at] != '"' && static_cast<unsigned char>(text[at]) > 0x1f) {
+      ++at;
+    }
     if (at >= text.size() || text[at] != '"') return false;
     std::size_t before = at;
     while (before > start && text[before - 1] == '\\') --before;
@@ -264,6 +363,18 @@ Escaped unicode_escape(std::string_view text, std::size_t at) {
   return {kReplacement, 6};
 }
 
+bool is_ascii(std::string_view text) {
+  std::size_t at = 0;
+  std::uint64_t all = 0;
+  for (; at + sizeof all <= text.size(); at += sizeof all) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, text.data() + at, sizeof bytes);
+    all |= bytes;
+  }
+  for (; at < text.size(); ++at) all |= static_cast<unsigned char>(text[at]);
+  return (all & 0x8080'8080'8080'8080) == 0;
+}
+
 char plain_escape(char c) {
   switch (c) {
     case 'b':
@@ -361,7 +472,7 @@ std::string JsonSpan::text() const {
       at += 2;
     }
   }
-  return is_utf8(out) ? out : repair_utf8(out);
+  return is_ascii(out) || is_utf8(out) ? out : repair_utf8(out);
 }
 
 bool JsonSpan::is(std::string_view value) const {

@@ -63,8 +63,8 @@ class OpenWorkerReader : public RecordReader {
   void finish() override { session_->finish(); }
   std::size_t find(std::string_view) const override { return std::string_view::npos; }
   // Conversations are small: every line is looked at.
-  bool head_done() const override { return false; }
   bool skims() const override { return false; }
+  bool head_done() const override { return false; }
 
  private:
   void assistant(JsonSpan message, const std::string& text, std::int64_t at,

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 #include <vector>
 
+#include "journal/blob_refs.h"
 #include "tools/log_json.h"
 
 namespace daybook::tools {
@@ -43,31 +45,38 @@ class ExportLines {
   using OnBlob = std::function<Result<void>(const BlobRef&, std::string)>;
   using OnEvent = std::function<Result<void>(const std::string& bytes, const schema::Event&)>;
 
-  ExportLines(const LogSource& source, OnBlob on_blob, OnEvent on_event)
-      : source_(source), on_blob_(std::move(on_blob)), on_event_(std::move(on_event)) {}
+  ExportLines(OnBlob on_blob, OnEvent on_event)
+      : on_blob_(std::move(on_blob)), on_event_(std::move(on_event)) {}
 
   Result<LogReport> read(ByteSource& bytes) {
     LineReader lines(bytes);
     LogLine line;
-    LogReport report;
     while (true) {
       const auto got = lines.next(line);
-      if (!got) return fail(got.error());
-      if (!*got) break;
-      ++report.lines;
-      const auto value = JsonSpan::whole(line.text);
-      if (!value) return damaged(line.offset, "is not JSON");
-      DAYBOOK_TRY(one(*value, line.offset));
+      if (!got && got.error().code != ErrorCode::corrupt) return fail(got.error());
+      if (!got) damaged(lines.read_bytes(), got.error().message);
+      if (!got || !*got) break;
+      ++report_.lines;
+      const auto value = line.too_long ? std::nullopt : JsonSpan::whole(line.text);
+      if (value) {
+        DAYBOOK_TRY(one(*value, line.offset));
+      } else {
+        damaged(line.offset, line.too_long    ? "is too long"
+                             : !line.complete ? "is cut off"
+                                              : "is not JSON");
+      }
     }
-    report.bytes = lines.read_bytes();
-    report.committed = lines.committed();
-    return report;
+    report_.bytes = lines.read_bytes();
+    report_.committed = lines.committed();
+    return std::move(report_);
   }
 
  private:
-  tl::unexpected<Error> damaged(std::uint64_t offset, std::string_view what) const {
-    return fail(ErrorCode::corrupt, fmt::format("{}, offset {}: {}; export the session again",
-                                                source_.path, offset, what));
+  Result<void> damaged(std::uint64_t offset, std::string what) {
+    constexpr std::size_t kMostListed = 20;
+    ++report_.damaged;
+    if (report_.damage.size() < kMostListed) report_.damage.push_back({offset, std::move(what)});
+    return {};
   }
 
   Result<void> one(JsonSpan line, std::uint64_t offset) {
@@ -90,9 +99,9 @@ class ExportLines {
     return on_blob_(ref, std::move(*bytes));
   }
 
-  const LogSource& source_;
   OnBlob on_blob_;
   OnEvent on_event_;
+  LogReport report_;
 };
 
 /// Gathers events of one epoch into appends.
@@ -101,6 +110,7 @@ class Restore {
   Restore(journal::Journal* journal, bool dry) : journal_(journal), dry_(dry) {}
 
   Result<void> blob(const BlobRef& ref, std::string bytes) {
+    held_.insert(ref.digest);
     blobs_.push_back({ref, std::move(bytes)});
     return {};
   }
@@ -108,6 +118,12 @@ class Restore {
   Result<void> event(const std::string& bytes, const schema::Event& event) {
     if (!session_) DAYBOOK_TRY(start(event));
     const Digest hash = hash_of_event(as_bytes(bytes));
+    if (broken_ || !follows(event)) {
+      broken_ = true;
+      ++restored_.left;
+      return {};
+    }
+    before_ = {event.version(), event.epoch(), hash};
     if (event.version() <= head_.version) {
       if (event.version() == head_.version && hash != head_.hash) {
         return fail(ErrorCode::conflict,
@@ -135,13 +151,24 @@ class Restore {
     return {};
   }
 
-  Result<Restored> finish() {
+  Result<Restored> finish(LogReport report) {
     DAYBOOK_TRY(flush());
+    restored_.report = std::move(report);
     if (session_) restored_.session = session_->str();
     return restored_;
   }
 
  private:
+  /// Whether nothing is missing before an event: neither another event nor a blob that it names.
+  bool follows(const schema::Event& event) const {
+    if (event.version() != before_.version + 1) return false;
+    if (Digest::from(event.prev_hash()) != before_.hash) return false;
+    bool whole = true;
+    journal::visit_blob_refs(
+        event, [&](const BlobRef& ref) { whole = whole && held_.contains(ref.digest); });
+    return whole;
+  }
+
   Result<void> start(const schema::Event& event) {
     auto id = SessionId::parse(text_of(event.session()));
     if (!id) return fail(id.error());
@@ -174,6 +201,9 @@ class Restore {
   std::unique_ptr<SessionId> session_;
   journal::Head head_;
   std::uint64_t epoch_ = 0;
+  journal::Head before_;   // the latest event that was read
+  bool broken_ = false;    // something before could not be read
+  std::set<Digest> held_;  // blobs that the export holds
   std::vector<journal::Blob> blobs_;
   journal::Append append_ = empty_append();
   Restored restored_;
@@ -181,40 +211,36 @@ class Restore {
 
 }  // namespace
 
-Result<LogReport> read_export_calls(const LogSource& source, ByteSource& bytes, LogSink& sink) {
+Result<LogReport> read_export_calls(ByteSource& bytes, LogSink& sink) {
   std::unique_ptr<replay::CallFold> fold;
   std::uint64_t calls = 0;
-  ExportLines lines(
-      source, [](const BlobRef&, std::string) { return Result<void>(); },
-      [&](const std::string&, const schema::Event& event) {
-        if (fold == nullptr) {
-          fold = std::make_unique<replay::CallFold>(std::string(text_of(event.session())),
-                                                    [&](replay::Call call) {
-                                                      ++calls;
-                                                      sink.call(std::move(call));
-                                                    });
-        }
-        fold->take(event);
-        return Result<void>();
-      });
+  ExportLines lines([](const BlobRef&, std::string) { return Result<void>(); },
+                    [&](const std::string&, const schema::Event& event) {
+                      if (fold == nullptr) {
+                        fold = std::make_unique<replay::CallFold>(
+                            std::string(text_of(event.session())), [&](replay::Call call) {
+                              ++calls;
+                              sink.call(std::move(call));
+                            });
+                      }
+                      fold->take(event);
+                      return Result<void>();
+                    });
   auto report = lines.read(bytes);
   if (report) report->calls = calls;
   return report;
 }
 
-Result<Restored> restore_export(const LogSource& source, journal::Journal* journal, bool dry) {
-  auto bytes = open_bytes(source.path);
-  if (!bytes) return fail(bytes.error());
+Result<Restored> restore_export(ByteSource& bytes, journal::Journal* journal, bool dry) {
   Restore restore(journal, dry);
   ExportLines lines(
-      source,
       [&](const BlobRef& ref, std::string blob) { return restore.blob(ref, std::move(blob)); },
       [&](const std::string& event_bytes, const schema::Event& event) {
         return restore.event(event_bytes, event);
       });
-  const auto read = lines.read(**bytes);
+  auto read = lines.read(bytes);
   if (!read) return fail(read.error());
-  return restore.finish();
+  return restore.finish(std::move(*read));
 }
 
 }  // namespace daybook::tools

@@ -8,17 +8,21 @@
 namespace daybook::tools {
 
 /// Depth::usage of an export: its events folded into calls.
-Result<LogReport> read_export_calls(const LogSource& source, ByteSource& bytes, LogSink& sink);
+Result<LogReport> read_export_calls(ByteSource& bytes, LogSink& sink);
 
 struct Restored {
   std::string session;
   std::uint64_t appended = 0;
   std::uint64_t known = 0;
+  /// Events that could be read but not put back: one before them, or a blob of theirs, could not
+  /// be read, and a session has no holes.
+  std::uint64_t left = 0;
+  LogReport report;  // lines and damage
 };
 
 /// Appends the events that the journal lacks, unchanged: hashes, ids and times stay. `journal` may
-/// be null: nothing is written. Errors: `conflict` when the journal holds another session of that
-/// name, `corrupt` when the export is damaged; what was appended before stays.
-Result<Restored> restore_export(const LogSource& source, journal::Journal* journal, bool dry);
+/// be null: nothing is written. Damaged lines are skipped and reported. Errors: `conflict` when
+/// the journal holds another session of that name; what was appended before stays.
+Result<Restored> restore_export(ByteSource& bytes, journal::Journal* journal, bool dry);
 
 }  // namespace daybook::tools

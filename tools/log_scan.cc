@@ -6,7 +6,7 @@
 #include "schema/result.h"
 
 #ifdef __SSE2__
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace daybook::tools {
@@ -28,6 +28,8 @@ MarkerScan::MarkerScan(std::span<const std::string_view> markers) {
 
 /// Whether a marker is at `at`, behind which there are at least 8 bytes.
 bool MarkerScan::matches(std::string_view text, std::size_t at) const {
+  // An escaped quote is inside of a string.
+  if (at > 0 && text[at - 1] == '\\') return false;
   std::uint64_t first8 = 0;
   std::memcpy(&first8, text.data() + at, sizeof first8);
   return std::ranges::any_of(markers_, [&](const Marker& marker) {
@@ -43,32 +45,71 @@ std::size_t MarkerScan::find_slowly(std::string_view text, std::size_t from) con
 
 #ifdef __SSE2__
 
-std::size_t MarkerScan::find(std::string_view text) const {
+namespace {
+
+/// Of the 32 bytes at `at`, one bit each: a quote that one of the letters follows.
+inline std::uint32_t starts(const char* at, const std::array<char, 3>& letters) {
   const __m128i quote = _mm_set1_epi8('"');
-  const __m128i a = _mm_set1_epi8(seconds_[0]);
-  const __m128i b = _mm_set1_epi8(seconds_[1]);
-  const __m128i c = _mm_set1_epi8(seconds_[2]);
-  // Positions of a quote that one of the second letters follows.
-  const auto starts = [&](const char* at) {
-    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    const __m128i second = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 1));
-    const __m128i letter =
-        _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(second, a), _mm_cmpeq_epi8(second, b)),
-                     _mm_cmpeq_epi8(second, c));
-    return static_cast<unsigned>(
-        _mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(first, quote), letter)));
-  };
-  constexpr std::size_t kStep = 32;
+  std::uint32_t made = 0;
+  for (int shift = 0; shift < 32; shift += 16) {
+    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + shift));
+    const __m128i second = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + shift + 1));
+    __m128i letter = _mm_cmpeq_epi8(second, _mm_set1_epi8(letters[0]));
+    letter = _mm_or_si128(letter, _mm_cmpeq_epi8(second, _mm_set1_epi8(letters[1])));
+    letter = _mm_or_si128(letter, _mm_cmpeq_epi8(second, _mm_set1_epi8(letters[2])));
+    const __m128i both = _mm_and_si128(_mm_cmpeq_epi8(first, quote), letter);
+    made |= static_cast<std::uint32_t>(_mm_movemask_epi8(both)) << shift;
+  }
+  return made;
+}
+
+/// The same with instructions that not every processor has.
+[[gnu::target("avx2")]] inline std::uint32_t wide_starts(const char* at,
+                                                         const std::array<char, 3>& letters) {
+  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+  const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 1));
+  __m256i letter = _mm256_cmpeq_epi8(second, _mm256_set1_epi8(letters[0]));
+  letter = _mm256_or_si256(letter, _mm256_cmpeq_epi8(second, _mm256_set1_epi8(letters[1])));
+  letter = _mm256_or_si256(letter, _mm256_cmpeq_epi8(second, _mm256_set1_epi8(letters[2])));
+  const __m256i quotes = _mm256_cmpeq_epi8(first, _mm256_set1_epi8('"'));
+  return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_and_si256(quotes, letter)));
+}
+
+constexpr std::size_t kStep = 32;
+constexpr std::size_t kBehind = 16;  // bytes that must follow a step
+const bool kWide = __builtin_cpu_supports("avx2");
+
+/// The first step at or behind `at` in which there may be a marker; there, its bits. 0: none.
+std::uint32_t next_starts(std::string_view text, std::size_t& at,
+                          const std::array<char, 3>& letters) {
+  for (; at + kStep + kBehind <= text.size(); at += kStep) {
+    if (const std::uint32_t mask = starts(text.data() + at, letters); mask != 0) return mask;
+  }
+  return 0;
+}
+
+[[gnu::target("avx2")]] std::uint32_t next_wide_starts(std::string_view text, std::size_t& at,
+                                                       const std::array<char, 3>& letters) {
+  for (; at + kStep + kBehind <= text.size(); at += kStep) {
+    if (const std::uint32_t mask = wide_starts(text.data() + at, letters); mask != 0) return mask;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::size_t MarkerScan::find(std::string_view text) const {
   std::size_t at = 0;
-  for (; at + kStep + 16 <= text.size(); at += kStep) {
-    unsigned mask = starts(text.data() + at) | (starts(text.data() + at + 16) << 16);
-    while (mask != 0) {
+  while (true) {
+    std::uint32_t mask =
+        kWide ? next_wide_starts(text, at, seconds_) : next_starts(text, at, seconds_);
+    if (mask == 0) return find_slowly(text, at);
+    for (; mask != 0; mask &= mask - 1) {
       const std::size_t place = at + static_cast<std::size_t>(__builtin_ctz(mask));
       if (matches(text, place)) return place;
-      mask &= mask - 1;
     }
+    at += kStep;
   }
-  return find_slowly(text, at);
 }
 
 #else

@@ -319,9 +319,9 @@ std::string visit_records(LogReading& reading, const LogLine& line,
     return {};
   }
   const bool holed = text.find('\0') != std::string_view::npos;
-  return line.too_long    ? "longer than the limit of 128 MiB"
-         : holed          ? "holds NUL bytes"
-         : taken > 0      ? "spliced: part of it was read"
+  return line.too_long ? fmt::format("longer than the limit of {} bytes", reading.most_line_bytes())
+         : holed       ? "holds NUL bytes"
+         : taken > 0   ? "spliced: part of it was read"
          : !line.complete ? "is cut off"
                           : "is not JSON";
 }
@@ -340,15 +340,37 @@ bool is_unfinished(const LogReading& reading, const LogLine& line) {
 
 }  // namespace
 
+namespace {
+
+/// Lines that were passed over: `from` the offset that the reader names, to where it has read.
+Result<void> take_again(const LogReading& reading, RecordReader& reader, std::uint64_t end) {
+  const auto from = reader.unread_from();
+  if (!from || *from >= end) return {};
+  const auto bytes = open_bytes(reading.source().path);
+  if (!bytes) return {};  // not a file
+  DAYBOOK_TRY((*bytes)->skip(*from));
+  LineReader lines(**bytes, reading.most_line_bytes());
+  LogLine line;
+  while (true) {
+    const auto got = lines.next(line);
+    // Damage was met before.
+    if (!got || !*got || *from + line.offset >= end) return {};
+    const auto record = line.too_long ? std::nullopt : JsonSpan::whole(line.text);
+    if (record) reader.take({*record, *from + line.offset});
+  }
+}
+
+}  // namespace
+
 Result<void> read_records(LogReading& reading, ByteSource& source, RecordReader& reader) {
-  LineReader lines(source);
+  LineReader lines(source, reading.most_line_bytes());
   LogLine line;
   const Prefilter find = [&](std::string_view text) { return reader.find(text); };
   const auto is_record = [&](JsonSpan value) { return reader.is_record(value); };
   const auto take = [&](const LogRecord& record) { reader.take(record); };
   while (!reading.error()) {
-    const bool skim =
-        reading.usage_only() && (reader.head_done() || reading.report().lines >= kMostHeadLines);
+    const bool skim = reading.usage_only() && reader.skims() &&
+                      (reader.head_done() || reading.report().lines >= kMostHeadLines);
     const auto got = skim ? lines.next_match(find, line) : lines.next(line);
     if (!got && got.error().code != ErrorCode::corrupt) return fail(got.error());
     if (!got) reading.damaged(lines.read_bytes(), got.error().message);
@@ -371,9 +393,45 @@ Result<void> read_records(LogReading& reading, ByteSource& source, RecordReader&
     if (reading.options().progress) reading.options().progress(source.consumed());
   }
   if (reading.error()) return fail(*reading.error());
+  if (reading.usage_only()) DAYBOOK_TRY(take_again(reading, reader, lines.committed()));
   reader.finish();
   reading.report().committed = lines.committed();
   reading.report().bytes = lines.read_bytes();
+  if (reading.error()) return fail(*reading.error());
+  return {};
+}
+
+Result<void> read_document(LogReading& reading, ByteSource& source,
+                           const std::function<void(JsonSpan)>& take) {
+  // A document is one value: it is held whole, up to the longest line that any log may have.
+  std::string text;
+  while (text.size() <= reading.most_line_bytes()) {
+    constexpr std::size_t kStep = std::size_t{256} << 10;
+    const std::size_t have = text.size();
+    text.resize(have + kStep);
+    const auto got = source.read(text.data() + have, kStep);
+    if (!got) return fail(got.error());
+    text.resize(have + *got);
+    if (*got == 0) break;
+  }
+  reading.report().bytes = text.size();
+  if (text.size() > reading.most_line_bytes()) {
+    reading.damaged(0, fmt::format("longer than the limit of {} bytes", reading.most_line_bytes()));
+    return {};
+  }
+  const auto document = JsonSpan::whole(text);
+  if (!document || !document->is_object()) {
+    reading.damaged(0, "is not a JSON document");
+    return {};
+  }
+  LogLine all;
+  all.text = text;
+  all.bytes = text;
+  all.complete = true;
+  reading.begin_line(all);
+  reading.report().lines = 0;
+  take(*document);
+  reading.report().committed = text.size();
   if (reading.error()) return fail(*reading.error());
   return {};
 }

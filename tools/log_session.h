@@ -34,6 +34,9 @@ class LogReading {
   LogKind kind() const { return source_.kind; }
   bool usage_only() const { return options_.depth == Depth::usage; }
   bool whole() const { return options_.depth == Depth::whole; }
+  std::size_t most_line_bytes() const {
+    return options_.most_line_bytes == 0 ? kMostLogLineBytes : options_.most_line_bytes;
+  }
 
   /// For the values of the current record.
   JsonTape& tape() { return tape_; }
@@ -188,7 +191,14 @@ class RecordReader {
   virtual bool head_done() const = 0;
   /// Whether lines may be passed over at all.
   virtual bool skims() const { return true; }
+  /// Depth::usage, at the end of the file: from where on every line is to be taken once more,
+  /// those that `find` passed over among them.
+  virtual std::optional<std::uint64_t> unread_from() { return {}; }
 };
+
+/// Reads a file that is one JSON object, and gives that to `take`.
+Result<void> read_document(LogReading& reading, ByteSource& source,
+                           const std::function<void(JsonSpan)>& take);
 
 /// Reads a file of lines to its end.
 Result<void> read_records(LogReading& reading, ByteSource& source, RecordReader& reader);

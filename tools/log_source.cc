@@ -35,6 +35,7 @@ void LogReport::add(const LogReport& other) {
   duplicates += other.duplicates;
   unmapped += other.unmapped;
   damaged += other.damaged;
+  conflicts += other.conflicts;
   damage.insert(damage.end(), other.damage.begin(), other.damage.end());
   for (const auto& [type, count] : other.types) {
     const auto found =
@@ -81,6 +82,10 @@ Result<LogReport> read_log_bytes(const LogSource& source, const LogReadOptions& 
       reader = make_claude_reader(reading);
       break;
     case LogKind::codex:
+      if (source.document) {
+        DAYBOOK_TRY(read_codex_document(reading, bytes));
+        return std::move(reading.report());
+      }
       reader = make_codex_reader(reading);
       break;
     case LogKind::openworker:
@@ -90,7 +95,7 @@ Result<LogReport> read_log_bytes(const LogSource& source, const LogReadOptions& 
       DAYBOOK_TRY(read_atif(reading, bytes));
       return std::move(reading.report());
     case LogKind::daybook:
-      if (options.depth == Depth::usage) return read_export_calls(source, bytes, sink);
+      if (options.depth == Depth::usage) return read_export_calls(bytes, sink);
       return fail(ErrorCode::unsupported,
                   fmt::format("{} is an export of Daybook: import it, its events are "
                               "put back as they are",

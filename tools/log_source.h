@@ -30,6 +30,7 @@ struct LogSource {
   LogKind kind = LogKind::claude_code;
   std::string path;                // what is opened
   std::string file;                // logical name: without its place and its compression
+  bool document = false;           // one JSON value, not lines
   std::uint64_t size = 0;          // bytes on disk
   bool compressed = false;         // zstd, told by its first bytes
   std::vector<std::string> twins;  // other paths that hold the same log
@@ -97,12 +98,15 @@ struct LogReport {
   std::uint64_t duplicates = 0;     // lines that repeat an earlier one
   std::uint64_t unmapped = 0;       // lines of a type that is not known
   std::uint64_t damaged = 0;        // lines that cannot be read
+  std::uint64_t conflicts = 0;      // responses whose records disagree: without figures
   std::vector<DamagedLine> damage;  // the first of them
   std::vector<std::pair<std::string, std::uint64_t>> types;  // unmapped, by type
   std::vector<std::string> notes;   // rules that changed figures: "counter reset", ...
   std::vector<SkippedFile> unread;  // files that could not be read at all
 
-  bool lossless() const { return damaged == 0 && unmapped == 0 && unread.empty(); }
+  bool lossless() const {
+    return damaged == 0 && unmapped == 0 && conflicts == 0 && unread.empty();
+  }
   void add(const LogReport& other);
 };
 
@@ -114,6 +118,8 @@ LogFinder finder_over(std::span<const LogSource> sources);
 
 struct LogReadOptions {
   Depth depth = Depth::usage;
+  /// A line (or a whole document) longer than this is given up; 0: the usual limit.
+  std::size_t most_line_bytes = 0;
   /// Accept a last line without an end when it parses: the file is not being written any more.
   bool final = true;
   LogFinder finder;                                        // may be empty

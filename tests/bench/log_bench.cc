@@ -1,4 +1,5 @@
-// Reading logs: figures only, against reading the same bytes and doing nothing with them.
+// Reading logs: figures only, against reading the same bytes and doing nothing with them, against
+// another program that does the same, and against what else Daybook does with logs.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -6,6 +7,8 @@
 #include <vector>
 
 #include "tests/bench/bench.h"
+#include "tests/bench/child.h"
+#include "tests/bench/log_comparison.h"
 #include "tests/bench/log_tree.h"
 #include "tests/support/temp_dir.h"
 #include "tools/log_calls.h"
@@ -16,12 +19,6 @@ namespace {
 
 constexpr std::uint64_t kBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kSeed = 20260901;
-
-double peak_mib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
 
 double cpu_ms() {
   rusage usage{};
@@ -41,45 +38,67 @@ void read_only(const std::vector<tools::LogSource>& sources) {
   }
 }
 
-}  // namespace
+struct Scan {
+  double took_ms = 0;
+  double core_ms = 0;
+  bool lossless = false;
+  LogTotals seen;
+};
 
-int log_bench() {
-  const tests::TempDir dir;
-  const LogTree tree = make_log_tree(dir.str(), kBytes, kSeed);
-  const std::vector<std::string> paths = {dir.str()};
+Scan scan(const tools::Discovery& found, unsigned threads) {
+  Scan made;
+  const double before = cpu_ms();
+  made.took_ms = time_ms([&] {
+    const auto report =
+        tools::visit_log_calls(found.sources, {threads, {}}, [&](const replay::Call& call) {
+          made.seen += {1, call.usage.input_uncached.value_or(0), call.usage.cache_read.value_or(0),
+                        call.usage.cache_write.value_or(0), call.usage.output.value_or(0)};
+        });
+    made.lossless = report.lossless();
+  });
+  made.core_ms = cpu_ms() - before;
+  return made;
+}
+
+/// Within this process: what a core does with a byte.
+int measure_reading(const std::string& folder, const LogTree& tree) {
+  const std::vector<std::string> paths = {folder};
   const auto found = tools::discover_logs(paths);
   if (!found) return 1;
-  fmt::print("log tree: {} files, {} MiB, {} calls\n", tree.files, tree.bytes >> 20, tree.calls);
-  double cpu = cpu_ms();
+  const double cpu = cpu_ms();
   const double base = time_ms([&] { read_only(found->sources); });
   fmt::print("plain read: {:.0f} ms, {:.0f} ms of them on a core\n", base, cpu_ms() - cpu);
   int failures = 0;
   for (const unsigned threads : {1u, 2u}) {
-    LogTree seen;
-    cpu = cpu_ms();
-    const double took = time_ms([&] {
-      const auto report =
-          tools::visit_log_calls(found->sources, {threads, {}}, [&](replay::Call call) {
-            ++seen.calls;
-            seen.uncached += call.usage.input_uncached.value_or(0);
-            seen.cache_read += call.usage.cache_read.value_or(0);
-            seen.cache_write += call.usage.cache_write.value_or(0);
-            seen.output += call.usage.output.value_or(0);
-          });
-      if (!report.lossless()) ++failures;
-    });
-    const bool same = seen.calls == tree.calls && seen.uncached == tree.uncached &&
-                      seen.cache_read == tree.cache_read && seen.cache_write == tree.cache_write &&
-                      seen.output == tree.output;
+    const Scan done = scan(*found, threads);
+    const bool same = done.lossless && done.seen == tree.all();
     if (!same) ++failures;
-    const double core = cpu_ms() - cpu;
     fmt::print(
         "figures, {} threads: {:.0f} ms, {:.1f} times a plain read; {:.2f} GB/s per core; "
         "totals {}\n",
-        threads, took, took / base, static_cast<double>(tree.bytes) / core / 1e6,
-        same ? "as written" : "DIFFER");
+        threads, done.took_ms, done.took_ms / base,
+        static_cast<double>(tree.bytes) / done.core_ms / 1e6, same ? "as written" : "DIFFER");
   }
-  return failures + report("peak memory", peak_mib(), 200, "MiB");
+  return failures;
+}
+
+}  // namespace
+
+int log_bench() {
+  const tests::TempDir dir;
+  // Each step in a process of its own: this one stays small, and so do those that it starts.
+  const LogTree tree =
+      in_child([&] { return make_log_tree(dir.str("tree"), kBytes, kSeed); }).value;
+  fmt::print("log tree: {} files, {} MiB, {} calls\n", tree.files, tree.bytes >> 20,
+             tree.all().calls);
+  std::fflush(stdout);
+  int failures = in_child([&] {
+                   const int failed = measure_reading(dir.str("tree"), tree);
+                   std::fflush(stdout);
+                   return failed;
+                 }).value;
+  failures += compare_with_ccusage(dir.str(), tree);
+  return failures + measure_passes(dir.str(), tree);
 }
 
 }  // namespace daybook::bench

@@ -57,6 +57,10 @@ std::string pad(Random& random, std::uint64_t number) {
   return text;
 }
 
+bool is_spaced(int style) {
+  return (style & 1) != 0;
+}
+
 /// Members of an object, put down in the file's order and spacing.
 class Object {
  public:
@@ -72,7 +76,7 @@ class Object {
     return raw(key, std::to_string(value));
   }
   std::string str() {
-    const bool spaced = (style_ & 1) != 0;
+    const bool spaced = is_spaced(style_);
     if ((style_ & 2) != 0) std::ranges::reverse(members_);
     std::string out = "{";
     for (const auto& [key, value] : members_) {
@@ -124,13 +128,8 @@ class Writer {
     out << line;
   }
 
-  void count(std::uint64_t uncached, std::uint64_t read, std::uint64_t write,
-             std::uint64_t output) {
-    ++tree_.calls;
-    tree_.uncached += uncached;
-    tree_.cache_read += read;
-    tree_.cache_write += write;
-    tree_.output += output;
+  void count(LogPart& part, const LogTotals& one) {
+    (is_spaced(style_) ? part.spaced : part.compact) += one;
   }
 
   std::string claude_line(const std::string& session, std::string_view type, std::string message,
@@ -190,7 +189,7 @@ class Writer {
         put(out, claude_line(session, "assistant", message.str(), number));
         ++number;
       }
-      count(4, context, written, output);
+      count(tree_.claude, {1, 4, context, written, output});
       context += written;
     }
   }
@@ -272,7 +271,7 @@ class Writer {
                                              .raw("rate_limits", "null")
                                              .str()));
       }
-      count(fresh, context, 0, output);
+      count(tree_.codex, {1, fresh, context, 0, output});
       context += fresh;
       if (context > 200'000) context = 9'000;
     }
@@ -293,6 +292,25 @@ class Writer {
 };
 
 }  // namespace
+
+LogTotals& LogTotals::operator+=(const LogTotals& other) {
+  calls += other.calls;
+  uncached += other.uncached;
+  cache_read += other.cache_read;
+  cache_write += other.cache_write;
+  output += other.output;
+  return *this;
+}
+
+LogTotals LogPart::all() const {
+  LogTotals sum = compact;
+  return sum += spaced;
+}
+
+LogTotals LogTree::all() const {
+  LogTotals sum = claude.all();
+  return sum += codex.all();
+}
 
 LogTree make_log_tree(const std::string& folder, std::uint64_t bytes, std::uint64_t seed) {
   return Writer(folder, seed).run(bytes);

@@ -8,15 +8,33 @@
 
 namespace daybook::bench {
 
-struct LogTree {
-  std::uint64_t bytes = 0;
-  std::uint64_t files = 0;
-  /// What was written, by the generator's own count: what every reader must find.
+/// By the generator's own count: what every reader must find.
+struct LogTotals {
   std::uint64_t calls = 0;
   std::uint64_t uncached = 0;
   std::uint64_t cache_read = 0;
   std::uint64_t cache_write = 0;
   std::uint64_t output = 0;
+
+  bool operator==(const LogTotals&) const = default;
+  LogTotals& operator+=(const LogTotals& other);
+};
+
+/// What was written of one program's logs.
+struct LogPart {
+  LogTotals compact;
+  LogTotals spaced;  // in files with a space behind each colon and comma
+
+  LogTotals all() const;
+};
+
+struct LogTree {
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;
+  LogPart claude;
+  LogPart codex;
+
+  LogTotals all() const;
 };
 
 /// Writes about `bytes` below `folder` (claude/projects/..., codex/sessions/...). The same seed

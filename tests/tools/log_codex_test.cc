@@ -3,6 +3,7 @@
 
 #include "tests/support/temp_dir.h"
 #include "tests/tools/log_reading.h"
+#include "tools/log_readers.h"
 
 namespace daybook::tests {
 namespace {
@@ -44,7 +45,10 @@ const std::vector<Row> kRows = {
      {3, 1400, 2000, 0, 170},
      Authority::derived,
      "1000/0/100 by the counter, 1100/900/40 by both, 1300/1100/30 by record"},
-    {"0f01", {2, 200, 100, 0, 30}, Authority::derived, "100.0/0/\"10\", 200/100/20"},
+    {"0f01",
+     {3, 200, 100, 0, 30},
+     Authority::derived,
+     "100.0/0/\"10\", 200/100/20, an answer without figures"},
     {"0f02", {1, 100, 0, 0, 10}, Authority::derived, "the last line is unfinished"},
     {"0f03", {2, 300, 0, 0, 30}, Authority::derived, "100/0/10 written again, 200/0/20"},
     {"0f04", {1, 100, 0, 0, 10}, Authority::derived, "a row of NUL bytes"},
@@ -56,12 +60,11 @@ const std::vector<Row> kRows = {
     {"3a03", {1, 100, 0, 0, 10}, Authority::derived, "members reversed, spaces, CRLF"},
 };
 
-/// Both ways must tell the same calls; those without figures are in the events only.
+/// Both ways must tell the same calls.
 void check_both(const std::vector<std::string>& paths, const std::vector<replay::Call>& figures) {
   EventSink sink;
   read_events(paths, sink);
   auto calls = calls_of_events(sink);
-  std::erase_if(calls, [](const replay::Call& call) { return !call.usage.any(); });
   REQUIRE(calls.size() == figures.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     CHECK(calls[i].id == figures[i].id);
@@ -114,10 +117,14 @@ TEST_CASE("codex: without the parent's file the first second is taken for the co
 
 TEST_CASE("codex: records count once a response, the compaction's too") {
   // resp_1 1000/0/100 (also by the counter), resp_2 1200/1000/50 (twice, and once with another
-  // count), resp_c 5000/0/300, resp_3 600/100/20 with 200 written; another thread's is not ours.
+  // count: excluded), resp_c 5000/0/300, resp_3 600/100/20 with 200 written; another thread's is
+  // not ours.
   const Read read = figures_of({rollout("0e01")});
-  CHECK(totals_of(read.calls) == Totals{4, 6500, 1100, 200, 470});
+  CHECK(totals_of(read.calls) == Totals{4, 6300, 100, 200, 420});
+  CHECK(read.report.conflicts == 1);
+  CHECK_FALSE(read.report.lossless());
   for (const replay::Call& call : read.calls) {
+    CHECK(call.usage.any() == (call.response_id != "resp_2"));
     CHECK(call.usage.authority == Authority::exact);
     CHECK(call.lineage == (call.response_id == "resp_c" ? "compaction" : ""));
   }
@@ -157,6 +164,41 @@ TEST_CASE("codex: files older than the envelope are read without figures") {
   REQUIRE(answers.size() == 2);
   CHECK(answers[0].usage == nullptr);
   CHECK(payloads<schema::ToolCompletedT>(sink, "2a01").size() == 1);
+}
+
+TEST_CASE("codex: the one document of a rollout of April 2025 is read like its lines") {
+  const std::string path = log_fixture("codex/rollout-2025-04-20-1a01.json");
+  const auto found = discovered({path});
+  REQUIRE(found.sources.size() == 1);
+  CHECK(found.sources[0].kind == tools::LogKind::codex);
+  tools::LogReport report;
+  const EventSink sink = events_of(path, &report);
+  CHECK(report.lossless());
+  CHECK(report.lines == 6);
+  const auto turns = payloads<schema::TurnStartedT>(sink, "1a01");
+  REQUIRE(turns.size() == 1);
+  const auto answers = payloads<schema::ModelRespondedT>(sink, "1a01");
+  REQUIRE(answers.size() == 2);
+  CHECK(answers[0].usage == nullptr);
+  CHECK(payloads<schema::ToolCompletedT>(sink, "1a01").size() == 1);
+  // The same bytes on one line, as another program would write them.
+  const TempDir dir;
+  std::string text = read_file(path);
+  std::erase(text, '\n');
+  write_file(dir.path() / "rollout-2025-04-20-1a01.json", text);
+  CHECK(discovered({dir.str()}).sources.at(0).document);
+  check_both({path}, figures_of({path}).calls);
+}
+
+TEST_CASE("codex: an answer that is an item and a completed one counts once") {
+  const Read read = figures_of({rollout("2a06")});
+  CHECK(totals_of(read.calls) == Totals{1, 300, 100, 0, 40});  // 400/100/40
+  check_both({rollout("2a06")}, read.calls);
+  const EventSink sink = events_of(rollout("2a06"));
+  CHECK(payloads<schema::TurnStartedT>(sink, "2a06").size() == 1);
+  CHECK(payloads<schema::ModelRespondedT>(sink, "2a06").size() == 1);
+  CHECK(payloads<schema::ToolDispatchedT>(sink, "2a06").size() == 1);
+  CHECK(payloads<schema::ToolCompletedT>(sink, "2a06").size() == 1);
 }
 
 TEST_CASE("codex: two records of one call are one call, an orphan is unknown") {
@@ -201,6 +243,36 @@ TEST_CASE("codex: damage is counted, types that are not known are named") {
   events_of(rollout("0f02"), &report);
   CHECK(report.lossless());
   CHECK(report.committed < report.bytes);
+}
+
+TEST_CASE("codex: a line over the limit is damage, and reading goes on behind it") {
+  const std::string text = read_file(rollout("0a05"));
+  const std::string huge = R"({"timestamp":"2026-10-02T10:00:01.000Z","type":"compacted",)"
+                           R"("payload":{"message":")" +
+                           std::string(20'000, 'A') + "\"}}\n";
+  const std::size_t second = text.find('\n') + 1;
+  const std::string whole = text.substr(0, second) + huge + text.substr(second);
+  tools::LogSource source = discovered({rollout("0a05")}).sources.at(0);
+  for (const auto depth : {tools::Depth::usage, tools::Depth::requests, tools::Depth::whole}) {
+    for (const std::size_t limit : {std::size_t{16'000}, std::size_t{64'000}}) {
+      INFO("depth " << static_cast<int>(depth) << ", limit " << limit);
+      tools::LogReadOptions options;
+      options.depth = depth;
+      options.most_line_bytes = limit;
+      EventSink sink;
+      const auto bytes = tools::bytes_of(whole);
+      const auto report = tools::read_log_bytes(source, options, *bytes, sink);
+      REQUIRE(report.has_value());
+      const bool over = limit < huge.size();
+      CHECK(report->damaged == (over ? 1 : 0));
+      CHECK(report->calls == 1);
+      CHECK(report->committed == whole.size());
+      if (!over) continue;
+      REQUIRE(report->damage.size() == 1);
+      CHECK(report->damage[0].offset == second);
+      CHECK(report->damage[0].what == "longer than the limit of 16000 bytes");
+    }
+  }
 }
 
 TEST_CASE("codex: a line of 64 MiB is read, and what follows it") {

@@ -34,6 +34,20 @@ TEST_CASE("openworker: figures beside answers; an answer without them is not mea
   CHECK(requests[1].appended.size() == 2);
 }
 
+TEST_CASE("openworker: a conversation of many lines is read to its end") {
+  const TempDir dir;
+  std::string text = read_file(log_fixture("openworker/conversations/ow1.jsonl"));
+  for (int i = 0; i < 300; ++i) {
+    text += R"({"role": "user", "content": "more", "ts": 1759398100.0})"
+            "\n";
+  }
+  text += R"({"role": "assistant", "content": "Yes.", "ts": 1759398200.0, "usage": {"model":)"
+          R"( "anthropic:claude-sonnet-5", "input": 7, "output": 3}})"
+          "\n";
+  write_file(dir.path() / "ow1.jsonl", text);
+  CHECK(totals_of(figures_of({dir.str()}).calls) == Totals{4, 29, 900, 950, 51});
+}
+
 TEST_CASE("openworker: the database tells folder, agent and title") {
   const TempDir dir;
   fs::create_directories(dir.path() / "conversations");
@@ -93,18 +107,61 @@ TEST_CASE("an export's calls are read without a journal") {
   CHECK(read.calls[0].session->kind == "daybook");
 }
 
-TEST_CASE("a damaged export is refused with its place") {
-  Cli from = with_demo();
-  std::string text = from.run({"export", "demo"}).out;
-  const std::size_t at = text.find("\"bytes\":\"") + 40;
+/// The demonstration's export, with one line of a kind changed.
+std::string damaged_export(const std::string& before, std::size_t from = 0) {
+  Cli demo = with_demo();
+  std::string text = demo.run({"export", "demo"}).out;
+  std::size_t at = text.find(before, from) + before.size() + 20;
   text[at] = text[at] == 'A' ? 'B' : 'A';
   text[at + 1] = '!';
+  return text;
+}
+
+TEST_CASE("a damaged event of an export is skipped and reported; what follows it cannot go back") {
+  const std::string text = damaged_export("\"bytes\":\"", 4000);
   const TempDir dir;
   write_file(dir.path() / "demo.jsonl", text);
   Cli to;
   const CliRun run = to.run({"import", dir.str()});
-  CHECK(run.code == 6);
-  CHECK(run.err.find("offset ") != std::string::npos);
+  INFO(run.out << run.err);
+  CHECK(run.code == 10);
+  CHECK(run.out.find("demo.jsonl, offset ") != std::string::npos);
+  CHECK(run.out.find("events behind the damage were not put back") != std::string::npos);
+  // What came before is there, and sound.
+  CHECK(to.run({"verify"}).code == 0);
+  CHECK(json_lines(to.run({"sessions", "--json"}).out).size() == 1);
+  // The whole export completes it.
+  Cli demo = with_demo();
+  write_file(dir.path() / "demo.jsonl", demo.run({"export", "demo"}).out);
+  CHECK(to.run({"import", dir.str()}).code == 0);
+  CHECK(to.run({"export", "demo"}).out == demo.run({"export", "demo"}).out);
+  // Its calls are counted but for those that the damaged line told.
+  write_file(dir.path() / "demo.jsonl", text);
+  const Read read = figures_of({dir.str()});
+  CHECK(read.report.damaged == 1);
+  CHECK(read.calls.size() <= 2);
+}
+
+TEST_CASE("an export without one of its blobs, one event or its end is put back to there") {
+  Cli demo = with_demo();
+  const std::string whole = demo.run({"export", "demo"}).out;
+  const auto without = [&](const std::string& kind, std::size_t from) {
+    const std::size_t at = whole.find("{\"line\":\"" + kind + "\"", from);
+    REQUIRE(at != std::string::npos);
+    return whole.substr(0, at) + whole.substr(whole.find('\n', at) + 1);
+  };
+  std::vector<std::string> texts = {without("event", whole.size() / 2)};
+  if (whole.find("{\"line\":\"blob\"") != std::string::npos) texts.push_back(without("blob", 0));
+  texts.push_back(whole.substr(0, whole.size() * 2 / 3));
+  for (const std::string& text : texts) {
+    const TempDir dir;
+    write_file(dir.path() / "demo.jsonl", text);
+    Cli to;
+    const CliRun run = to.run({"import", dir.str()});
+    INFO(run.out << run.err);
+    CHECK(run.code == 10);
+    CHECK(to.run({"verify"}).code == 0);
+  }
 }
 
 }  // namespace
