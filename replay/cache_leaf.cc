@@ -106,6 +106,15 @@ const LeafInfo& info_of(Leaf leaf) {
   return info;
 }
 
+RemedyCost remedy_cost(Leaf leaf) {
+  const LeafInfo& info = info_of(leaf);
+  if (info.remedy.empty()) return RemedyCost::none;
+  if (info.family == "T1" || info.family == "T2") return RemedyCost::hour;
+  // A compaction less is longer requests; another order of calls may be another session.
+  if (leaf == Leaf::compaction) return RemedyCost::unknown;
+  return RemedyCost::free;
+}
+
 std::optional<Leaf> leaf_of(std::string_view code) {
   for (const LeafInfo& info : kLeaves) {
     if (info.code == code) return info.leaf;

@@ -81,6 +81,15 @@ struct LeafInfo {
   std::string_view remedy;  // "": there is none
 };
 
+/// What a remedy takes away from what it wins back.
+enum class RemedyCost : std::uint8_t {
+  none,     // there is no remedy: nothing comes back
+  free,     // it costs no tokens
+  hour,     // every write is paid at the price of an hour
+  unknown,  // not to be told from figures: longer requests, another model's answers
+};
+RemedyCost remedy_cost(Leaf leaf);
+
 const LeafInfo& info_of(Leaf leaf);
 inline std::string_view code_of(Leaf leaf) {
   return info_of(leaf).code;

@@ -46,6 +46,23 @@ Money in_order(const PaidList& paid, std::uint64_t tokens, Money read) {
   return sum;
 }
 
+/// Expired tokens are taken to be spread over the classes like all others.
+std::optional<Money> hour_extra(const CallVerdict& verdict, const PaidClasses& classes,
+                                const CacheRates& rates) {
+  if (!rates.write_5m || !rates.write_1h || *rates.write_1h <= *rates.write_5m) return {};
+  std::uint64_t expired = 0;
+  for (const CachePortion& portion : verdict.lost) {
+    const bool sole = portion.causes.relation == CauseSet::Relation::sole;
+    if (sole && remedy_cost(portion.causes.leaves.front()) == RemedyCost::hour) {
+      expired += portion.tokens;
+    }
+  }
+  const std::uint64_t all = classes.uncached + classes.write_5m + classes.write_1h;
+  const auto gone = static_cast<std::uint64_t>(static_cast<Int128>(expired) * classes.write_5m /
+                                               std::max<std::uint64_t>(all, 1));
+  return (*rates.write_1h - *rates.write_5m) * (classes.write_5m - gone);
+}
+
 }  // namespace
 
 Money CallMoney::wasted() const {
@@ -125,6 +142,7 @@ CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates) {
   money.ideal = read * reads + answer;
   money.ideal += in_proportion(paid, std::max<std::uint64_t>(all, 1), at, all, Money());
   DAYBOOK_CHECK(money.total == money.ideal + money.wasted());
+  money.hour_extra = hour_extra(verdict, classes, rates);
   return money;
 }
 

@@ -36,6 +36,9 @@ struct CallMoney {
   Money total;                        // of input and output
   Money ideal;                        // the same, had every lost token been read
   std::vector<CacheWaste> waste;      // by portion of verdict.lost; total == ideal + their points
+  /// What the writes that are left cost more when they are to live an hour, had every token that
+  /// expired been read; absent: the provider has no such writes.
+  std::optional<Money> hour_extra;
 
   Money wasted() const;
 };

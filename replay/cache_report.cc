@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace daybook::replay {
+namespace {
+
+std::string chain_of(const CacheCall& call) {
+  return call.session + '\n' + call.lineage;
+}
+
+}  // namespace
 
 std::string introduced_by(const CallVerdict& verdict, const CachePortion& portion) {
   static constexpr std::string_view kNamed[] = {"P1", "P2", "P3", "P4", "P5", "P8", "E2", "E3"};
@@ -71,6 +78,8 @@ void CacheReport::add(const CallVerdict& verdict, const CallMoney& money) {
       if (!money.priced) sum->unpriced_tokens += portion.tokens;
     }
   }
+  if (money.priced) note_hours(verdict, money);
+  latest_start_[chain_of(call)] = call.start;
   if (const auto label = vendor_verdict(call.verdict)) {
     ++vendor[{label->label, compare(*label, verdict)}];
   }
@@ -79,6 +88,64 @@ void CacheReport::add(const CallVerdict& verdict, const CallMoney& money) {
   keep({call.id, call.session, call.version, call.start, call.scope.model, call.evidence,
         main->causes.code(), introduced_by(verdict, *main), lost_here, verdict.input,
         money.wasted(), money.priced});
+}
+
+void CacheReport::note_hours(const CallVerdict& verdict, const CallMoney& money) {
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  HourSum& sum = hours_by_session[verdict.call->session];
+  sum.sold = sum.sold && money.hour_extra.has_value();
+  if (money.hour_extra) sum.extra += *money.hour_extra;
+  // Behind a longer gap the tokens would have expired as well.
+  const auto before = latest_start_.find(chain_of(*verdict.call));
+  const std::int64_t since = verdict.baseline != nullptr     ? verdict.baseline->start
+                             : before != latest_start_.end() ? before->second
+                                                             : verdict.call->start - kHour;
+  if (verdict.call->start - since >= kHour) return;
+  for (std::size_t i = 0; i < verdict.lost.size(); ++i) {
+    const CauseSet& causes = verdict.lost[i].causes;
+    if (causes.relation != CauseSet::Relation::sole) continue;
+    if (remedy_cost(causes.leaves.front()) != RemedyCost::hour) continue;
+    sum.won[causes.leaves.front()] += money.waste[i].point;
+  }
+}
+
+std::optional<Money> CacheReport::recoverable(const CauseSet& causes) const {
+  if (causes.relation == CauseSet::Relation::one_of) return {};
+  const auto found = by_cause.find(causes);
+  if (found == by_cause.end()) return Money();
+  const auto costs = [&](RemedyCost cost) {
+    return std::ranges::any_of(causes.leaves, [&](Leaf leaf) { return remedy_cost(leaf) == cost; });
+  };
+  if (costs(RemedyCost::none)) return Money();
+  if (costs(RemedyCost::unknown)) return {};
+  if (!costs(RemedyCost::hour)) return found->second.waste;
+  if (causes.relation == CauseSet::Relation::joint) return {};
+  const Leaf leaf = causes.leaves.front();
+  Money sum;
+  bool sold = false;
+  for (const auto& [name, session] : hours_by_session) {
+    const auto own = session.won.find(leaf);
+    if (own == session.won.end() || !session.sold) continue;
+    sold = true;
+    Money won;
+    for (const auto& [each, money] : session.won) won += money;
+    if (won <= session.extra) continue;
+    // The first of the leaves bears the cost, as far as it can.
+    Money left = session.extra;
+    for (const auto& [each, money] : session.won) {
+      const Money borne = std::min(left, money);
+      if (each == leaf) sum += money - borne;
+      left -= borne;
+    }
+  }
+  if (!sold) return {};
+  return sum;
+}
+
+Money CacheReport::recoverable() const {
+  Money sum;
+  for (const auto& [causes, each] : by_cause) sum += recoverable(causes).value_or(Money());
+  return sum;
 }
 
 bool CacheReport::conserved() const {

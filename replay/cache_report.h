@@ -19,6 +19,13 @@ struct CacheSum {
   std::uint64_t unpriced_tokens = 0;  // of `tokens`
 };
 
+/// What writes that live an hour would do for one session.
+struct HourSum {
+  std::map<Leaf, Money> won;  // by leaf: losses behind gaps of less than an hour
+  Money extra;                // what its writes would cost more
+  bool sold = true;           // every call's provider has such writes
+};
+
 struct SessionSum {
   std::uint64_t calls = 0;
   std::uint64_t input = 0;
@@ -69,6 +76,11 @@ class CacheReport {
   std::map<CauseSet, CacheSum> by_cause;
   std::map<std::string, CacheSum> by_introduced;
   std::map<std::string, SessionSum> by_session;
+  std::map<std::string, HourSum> hours_by_session;
+  /// What the remedy of a cause would win back, its own cost taken off. Remedies of expiry are
+  /// taken where they pay, session by session. Absent: not to be told.
+  std::optional<Money> recoverable(const CauseSet& causes) const;
+  Money recoverable() const;  // of all causes of which it can be told
   /// By the provider's label and our agreement with it.
   std::map<std::pair<std::string, Agreement>, std::uint64_t> vendor;
 
@@ -79,8 +91,10 @@ class CacheReport {
 
  private:
   void keep(CostlyCall call);
+  void note_hours(const CallVerdict& verdict, const CallMoney& money);
 
   std::size_t kept_;
+  std::map<std::string, std::int64_t> latest_start_;  // by session and lineage
   std::vector<CostlyCall> costly_;
 };
 

@@ -77,6 +77,11 @@ void print_totals(Context& context, const CacheReport& report) {
   if (report.unpriced_calls < report.calls) {
     context.out << fmt::format("{} spent = {} with every cached token read + {} lost\n",
                                report.total.shown(), report.ideal.shown(), report.waste.shown());
+    if (!report.recoverable().is_zero()) {
+      context.out << fmt::format(
+          "{} of what was lost would come back by the remedies, what they cost taken off\n",
+          report.recoverable().shown());
+    }
   }
   if (report.unpriced_tokens > 0) {
     context.out << fmt::format("{} tokens of {} calls have no price\n",
@@ -95,6 +100,13 @@ void print_totals(Context& context, const CacheReport& report) {
 
 bool all_unpriced(const CacheSum& sum) {
   return sum.unpriced_tokens == sum.tokens;
+}
+
+std::string recoverable_text(const CacheReport& report, const replay::CauseSet& causes,
+                             const CacheSum& sum) {
+  if (all_unpriced(sum)) return "unpriced";
+  const auto money = report.recoverable(causes);
+  return money ? money->shown() : "not known";
 }
 
 void print_calls(Context& context, const CacheReport& report) {
@@ -146,12 +158,13 @@ void print_cache_report(Context& context, const CacheReport& report) {
   print_totals(context, report);
   if (report.by_cause.empty()) return;
   context.out << '\n';
-  Table causes({"CAUSE", "KIND", "CALLS", "TOKENS", "WASTE", "MEANING"}, 5);
+  Table causes({"CAUSE", "KIND", "CALLS", "TOKENS", "WASTE", "RECOVERABLE", "MEANING"}, 6);
   std::size_t shown = 0;
   for (const auto& [cause, sum] : by_weight(report.by_cause)) {
     if (++shown > kCausesShown) break;
     causes.add({cause.code(), kind_of(cause), grouped(sum.calls), grouped(sum.tokens),
-                money_text(sum.waste, !all_unpriced(sum)), meaning_of(cause)});
+                money_text(sum.waste, !all_unpriced(sum)), recoverable_text(report, cause, sum),
+                meaning_of(cause)});
   }
   causes.print(context.out, context.columns, context.colour());
   context.out << '\n';
@@ -193,6 +206,7 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.member("total_usd", report.total.exact());
     line.member("ideal_usd", report.ideal.exact());
     line.member("waste_usd", report.waste.exact());
+    line.member("recoverable_usd", report.recoverable().exact());
     line.member("unpriced_calls", report.unpriced_calls);
     line.member("unpriced_tokens", report.unpriced_tokens);
     line.member("unmeasured_calls", report.unmeasured_calls);
@@ -204,6 +218,11 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.begin_object().member("line", "cause").member("cause", cause.code());
     line.member("kind", kind_of(cause));
     write_sum(line, sum);
+    if (const auto money = report.recoverable(cause)) {
+      line.member("recoverable_usd", money->exact());
+    } else {
+      line.key("recoverable_usd").raw("null");
+    }
     out << line.end_object().text() << '\n';
   }
   for (const auto& [what, sum] : by_weight(report.by_introduced)) {

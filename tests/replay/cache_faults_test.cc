@@ -19,31 +19,6 @@ namespace {
 
 constexpr unsigned kSeeds = 6;
 
-/// Plans under which a fault has an effect, by the provider whose rules say so.
-FaultPlan plan_for(const std::string& fault, unsigned seed) {
-  FaultPlan plan;
-  plan.seed = seed;
-  plan.faults = {fault};
-  if (fault == "P5.verbosity" || fault == "P8.key" || fault == "P8.tier") {
-    plan.provider = "openai";
-    plan.model = "gpt-5.6-sol";
-    plan.table = ProviderTable::openai();
-  }
-  if (fault == "P5.format" && seed % 2 == 0) {
-    plan.provider = "openai";
-    plan.model = "gpt-5.2";
-    plan.table = ProviderTable::openai_before();
-  }
-  if (fault == "S1") {
-    plan.model = "claude-haiku-4-5";
-    plan.table.drops_thinking = true;
-    plan.table.shortest = 4096;
-  }
-  if (fault == "P7") plan.small = true;
-  plan.hour = fault == "P6.ttl_order";
-  return plan;
-}
-
 Leaf leaf_named(const std::string& fault) {
   return fault == "P4.mutated0" ? Leaf::message_mutated : *replay::leaf_of(fault);
 }
@@ -98,11 +73,22 @@ const std::vector<std::string>& single_faults() {
 struct Score {
   int right = 0;
   int total = 0;
+  std::size_t leaves = 0;  // in all the sets that were reported
+  std::size_t widest = 0;
   std::map<std::pair<std::string, std::string>, int> confusion;
   void add(const std::string& truth, const std::string& said, bool good) {
     right += good ? 1 : 0;
     ++total;
     ++confusion[{truth, said}];
+  }
+  void add_width(const std::optional<CauseSet>& cause) {
+    const std::size_t width = cause ? cause->leaves.size() : 0;
+    leaves += width;
+    widest = std::max(widest, width);
+  }
+  void print_widths() const {
+    std::cout << fmt::format("  leaves in a set: {:.2f} on average, {} at most, of {}\n",
+                             static_cast<double>(leaves) / total, widest, replay::kLeafCount);
   }
   double share() const { return total == 0 ? 0 : static_cast<double>(right) / total; }
   void print(const std::string& title) const {
@@ -126,7 +112,7 @@ Score score_singles(Evidence evidence, const replay::CacheRuleBook& book) {
   Score score;
   for (const std::string& fault : single_faults()) {
     for (unsigned seed = 1; seed <= kSeeds; ++seed) {
-      const SessionRun run = tests::run_session(plan_for(fault, seed));
+      const SessionRun run = tests::run_session(tests::plan_for_fault(fault, seed));
       const auto verdicts = tests::judge(run, evidence, book);
       for (const auto& verdict : verdicts) check_conserved(verdict);
       const auto cause = tests::main_cause(verdicts[run.fault_call]);
@@ -134,6 +120,7 @@ Score score_singles(Evidence evidence, const replay::CacheRuleBook& book) {
       const bool good = cause && (evidence == Evidence::exact ? *cause == CauseSet::sole(truth)
                                                               : cause->contains(truth));
       score.add(fault, said(cause), good);
+      score.add_width(cause);
     }
   }
   return score;
@@ -307,12 +294,14 @@ TEST_CASE("with exact bytes every single fault gets its leaf") {
 TEST_CASE("a rebuilt transcript names the leaf or says between which it cannot decide") {
   const Score score = score_singles(Evidence::rebuilt, replay::CacheRuleBook::shipped());
   score.print("rebuilt transcript, one fault");
+  score.print_widths();
   CHECK(score.share() >= 0.95);
 }
 
 TEST_CASE("usage figures alone report a set that holds the leaf") {
   const Score score = score_singles(Evidence::usage_only, replay::CacheRuleBook::shipped());
   score.print("usage only, one fault");
+  score.print_widths();
   CHECK(score.share() >= 0.90);
 }
 
@@ -324,9 +313,14 @@ TEST_CASE("sessions without a fault lose nothing, at any level of evidence") {
   const std::vector<Case> cases = {{"anthropic", "claude-sonnet-4-5", ProviderTable::anthropic()},
                                    {"openai", "gpt-5.6-sol", ProviderTable::openai()},
                                    {"openai", "gpt-5.2", ProviderTable::openai_before()},
-                                   {"moonshot", "kimi-k3", ProviderTable::kimi()}};
+                                   {"moonshot", "kimi-k3", ProviderTable::kimi()},
+                                   {"gemini", "gemini-3-flash", ProviderTable::gemini_flash()},
+                                   {"gemini", "gemini-2.5-pro", ProviderTable::gemini_pro()},
+                                   {"deepseek", "deepseek-chat", ProviderTable::deepseek()}};
   for (const Case& each : cases) {
-    for (const std::string edit : {"none", "benign.no_system_marker"}) {
+    for (const std::string edit :
+         {"none", "benign.no_system_marker", "benign.moved_marker", "benign.max_tokens",
+          "benign.metadata", "benign.stop", "benign.stream", "benign.temperature"}) {
       for (unsigned seed = 1; seed <= kSeeds; ++seed) {
         FaultPlan plan{each.provider, each.model, each.table, {edit}, seed, 9, 6, false, false};
         const SessionRun run = tests::run_session(plan);
@@ -335,11 +329,79 @@ TEST_CASE("sessions without a fault lose nothing, at any level of evidence") {
                tests::judge(run, evidence, replay::CacheRuleBook::shipped())) {
             INFO(each.model << " " << edit << " seed " << seed << " " << verdict.call->id);
             check_conserved(verdict);
-            CHECK(said(tests::main_cause(verdict)) == "(no loss)");
+            const bool too_short = verdict.read + verdict.lost_tokens() < each.table.shortest;
+            const auto cause = tests::main_cause(verdict);
+            CHECK((!cause || (too_short && cause->contains(Leaf::below_minimum))));
             CHECK_FALSE(verdict.contradicted);
           }
         }
       }
+    }
+  }
+}
+
+TEST_CASE("Gemini and DeepSeek: single faults get a set that holds their leaf") {
+  struct Column {
+    const char* provider;
+    const char* model;
+    ProviderTable table;
+  };
+  const std::vector<Column> columns = {{"gemini", "gemini-3-flash", ProviderTable::gemini_flash()},
+                                       {"gemini", "gemini-2.5-pro", ProviderTable::gemini_pro()},
+                                       {"deepseek", "deepseek-chat", ProviderTable::deepseek()}};
+  // Their documents name no settings, keys or tiers that count, and no markers.
+  const std::vector<std::string> faults = {"E2",
+                                           "E3",
+                                           "P1",
+                                           "P2.added",
+                                           "P2.removed",
+                                           "P2.reordered",
+                                           "P2.schema",
+                                           "P2.keyorder",
+                                           "P3.clock",
+                                           "P3.uuid",
+                                           "P3.path",
+                                           "P3.other",
+                                           "P4.mutated",
+                                           "P4.mutated0",
+                                           "P4.deleted",
+                                           "P4.inserted",
+                                           "P4.reordered",
+                                           "P4.reserialized",
+                                           "P8.workspace",
+                                           "P8.provider",
+                                           "T1",
+                                           "C1",
+                                           "U1"};
+  for (const Column& column : columns) {
+    for (const Evidence evidence : {Evidence::exact, Evidence::usage_only}) {
+      Score score;
+      int abstained = 0;
+      for (const std::string& fault : faults) {
+        for (unsigned seed = 1; seed <= kSeeds; ++seed) {
+          FaultPlan plan{column.provider, column.model, column.table, {fault}, seed, 9, 6,
+                         false,           false};
+          const SessionRun run = tests::run_session(plan);
+          const auto verdicts = tests::judge(run, evidence, replay::CacheRuleBook::shipped());
+          for (const auto& verdict : verdicts) check_conserved(verdict);
+          const auto& verdict = verdicts[run.fault_call];
+          const auto cause = tests::main_cause(verdict);
+          if (!cause) {
+            // Less than a unit of a length that is not documented: it may be the provider's.
+            CHECK(verdict.lost_tokens() < 4096);
+            ++abstained;
+            continue;
+          }
+          score.add(fault, said(cause), cause->contains(leaf_named(fault)));
+          score.add_width(cause);
+        }
+      }
+      const bool exact = evidence == Evidence::exact;
+      score.print(fmt::format("{}, {}, one fault", column.model, exact ? "exact" : "usage only"));
+      score.print_widths();
+      std::cout << fmt::format("  {} not decided\n", abstained);
+      CHECK(score.share() >= (exact ? 0.95 : 0.90));
+      CHECK(abstained * 3 <= score.total);
     }
   }
 }

@@ -49,6 +49,34 @@ ProviderTable ProviderTable::kimi() {
   return table;
 }
 
+/// Implicit caching: any common beginning, from a minimum on; no settings are documented to count.
+ProviderTable ProviderTable::gemini_flash() {
+  ProviderTable table;
+  table.kind = Kind::any_prefix;
+  table.life_s = 3600;
+  table.reports_writes = false;
+  return table;
+}
+
+ProviderTable ProviderTable::gemini_pro() {
+  ProviderTable table = gemini_flash();
+  table.shortest = 4096;
+  return table;
+}
+
+/// Only whole units are found again: the end of a request, fixed distances, and beginnings that
+/// two requests were seen to share.
+ProviderTable ProviderTable::deepseek() {
+  ProviderTable table;
+  table.kind = Kind::stored_units;
+  table.shortest = 64;
+  table.step = 64;
+  table.unit = 1024;
+  table.life_s = 7200;
+  table.reports_writes = false;
+  return table;
+}
+
 std::uint64_t provider_tokens(const std::string& text) {
   const std::size_t hash = std::hash<std::string>{}(text);
   const double ratio = 0.22 + static_cast<double>(hash % 1000) / 1000.0 * 0.08;
@@ -186,6 +214,30 @@ ProviderUsage CacheProvider::at_any_prefix(const ProviderRequest& request, const
   return usage;
 }
 
+ProviderUsage CacheProvider::at_stored_units(const ProviderRequest& request, const View& view) {
+  ProviderUsage usage;
+  usage.total = view.tokens.back();
+  std::uint64_t found = 0;
+  std::size_t shared = 0;  // blocks of the beginning that was seen before
+  for (std::size_t i = 0; i < view.prefixes.size(); ++i) {
+    if (seen_.contains(view.prefixes[i])) shared = i + 1;
+    if (usable(view.prefixes[i], request, -1)) found = view.tokens[i];
+  }
+  found -= found % table_.step;
+  if (found >= table_.shortest) usage.read = found;
+  std::uint64_t stored = 0;
+  for (std::size_t i = 0; i < view.prefixes.size(); ++i) {
+    const bool last = i + 1 == view.prefixes.size();
+    const bool far = view.tokens[i] - stored >= table_.unit;
+    if (last || far || i + 1 == shared) {
+      keep(view.prefixes[i], request, false);
+      stored = view.tokens[i];
+    }
+    seen_.insert(view.prefixes[i]);
+  }
+  return usage;
+}
+
 ProviderUsage CacheProvider::serve(const ProviderRequest& request) {
   const View seen = view(request);
   switch (table_.kind) {
@@ -193,6 +245,8 @@ ProviderUsage CacheProvider::serve(const ProviderRequest& request) {
       return at_breakpoints(request, seen);
     case ProviderTable::Kind::message_ends:
       return at_message_ends(request, seen);
+    case ProviderTable::Kind::stored_units:
+      return at_stored_units(request, seen);
     case ProviderTable::Kind::any_prefix:
       break;
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,12 @@ namespace daybook::tests {
 
 /// A documented cache, by its table of rules.
 struct ProviderTable {
-  enum class Kind { breakpoints, message_ends, any_prefix };
+  enum class Kind { breakpoints, message_ends, any_prefix, stored_units };
   Kind kind = Kind::breakpoints;
   std::uint64_t shortest = 1024;
   std::uint64_t step = 1;  // reads come in whole steps
   int window = 20;         // blocks per breakpoint, or message ends
+  std::uint64_t unit = 0;  // stored_units: a prefix is stored at every so many tokens
   double life_s = 300;
   double long_life_s = 3600;
   bool reports_writes = true;
@@ -29,6 +31,9 @@ struct ProviderTable {
   static ProviderTable openai();
   static ProviderTable openai_before();
   static ProviderTable kimi();
+  static ProviderTable gemini_flash();
+  static ProviderTable gemini_pro();
+  static ProviderTable deepseek();
 };
 
 struct ProviderBlock {
@@ -82,9 +87,11 @@ class CacheProvider {
   ProviderUsage at_breakpoints(const ProviderRequest& request, const View& view);
   ProviderUsage at_message_ends(const ProviderRequest& request, const View& view);
   ProviderUsage at_any_prefix(const ProviderRequest& request, const View& view);
+  ProviderUsage at_stored_units(const ProviderRequest& request, const View& view);
 
   ProviderTable table_;
   std::multimap<std::string, Kept> kept_;
+  std::set<std::string> seen_;  // every prefix of every request
 };
 
 }  // namespace daybook::tests

@@ -29,6 +29,7 @@ class Client {
     for (int turn = 0; turn < plan_.turns; ++turn) {
       const bool here = turn == plan_.fault_turn;
       grow(turn, here);
+      change_the_unseen(turn);
       if (here) {
         run_.fault_call = run_.calls.size();
         break_request();
@@ -148,6 +149,15 @@ class Client {
     }
   }
 
+  /// What no provider caches by.
+  void change_the_unseen(int turn) {
+    if (has("benign.max_tokens")) settings_["max_tokens"] = std::to_string(1000 + turn);
+    if (has("benign.metadata")) settings_["metadata"] = fmt::format(R"({{"user_id":"{}"}})", turn);
+    if (has("benign.stop")) settings_["stop_sequences"] = fmt::format(R"(["END{}"])", turn);
+    if (has("benign.stream")) settings_["stream"] = turn % 2 == 0 ? "true" : "false";
+    if (has("benign.temperature")) settings_["temperature"] = fmt::format("0.{}", turn);
+  }
+
   void break_request() {
     break_prefix();
     break_messages();
@@ -160,6 +170,8 @@ class Client {
     const bool hour = plan_.hour || (here && has("P6.ttl_flip"));
     std::vector<std::pair<std::size_t, bool>> marks = {{first_message - 1, hour}};
     if (has("benign.no_system_marker")) marks.clear();
+    // Between its old place and the next: still within reach.
+    if (has("benign.moved_marker") && here && first_message > 1) marks[0].first = first_message - 2;
     const std::size_t before = first_message + sent_messages_ - 1;
     const bool rolling = sent_messages_ > 0 && before < blocks - 1 && before >= first_message;
     if (rolling && !(here && has("P6.lookback"))) marks.emplace_back(before, hour);
@@ -232,6 +244,30 @@ class Client {
 };
 
 }  // namespace
+
+FaultPlan plan_for_fault(const std::string& fault, unsigned seed) {
+  FaultPlan plan;
+  plan.seed = seed;
+  plan.faults = {fault};
+  if (fault == "P5.verbosity" || fault == "P8.key" || fault == "P8.tier") {
+    plan.provider = "openai";
+    plan.model = "gpt-5.6-sol";
+    plan.table = ProviderTable::openai();
+  }
+  if (fault == "P5.format" && seed % 2 == 0) {
+    plan.provider = "openai";
+    plan.model = "gpt-5.2";
+    plan.table = ProviderTable::openai_before();
+  }
+  if (fault == "S1") {
+    plan.model = "claude-haiku-4-5";
+    plan.table.drops_thinking = true;
+    plan.table.shortest = 4096;
+  }
+  if (fault == "P7") plan.small = true;
+  plan.hour = fault == "P6.ttl_order";
+  return plan;
+}
 
 SessionRun run_session(const FaultPlan& plan) {
   return Client(plan).run();

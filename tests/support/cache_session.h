@@ -38,6 +38,8 @@ struct SessionRun {
 };
 
 SessionRun run_session(const FaultPlan& plan);
+/// A plan under which a fault has an effect, by the provider whose rules say so.
+FaultPlan plan_for_fault(const std::string& fault, unsigned seed);
 
 /// A call as the analysis gets it, from what the client sent and the provider reported.
 replay::CacheCall call_of(const ProviderRequest& request, const ProviderUsage& usage,

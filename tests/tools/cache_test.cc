@@ -114,6 +114,8 @@ TEST_CASE("the cache command's JSON is conserved and names every line") {
   CHECK(lines[0]["new_E0"] == 5'003);
   CHECK(lines[1]["cause"] == "P3.clock");
   CHECK(lines[1]["tokens"] == 6'000);
+  // Leaving the clock out costs nothing.
+  CHECK(lines[1]["recoverable_usd"] == lines[1]["waste_usd"]);
   CHECK(lines[2]["by"] == "system[0]");
   CHECK(lines[3]["session"] == "clock");
   CHECK(lines[3]["evidence"] == Json::array({"exact bytes"}));
@@ -201,6 +203,11 @@ TEST_CASE("log files are analysed without a journal, by their figures") {
   CHECK(lines[0]["conserved"] == true);
   CHECK(lines[1]["cause"] == "T1");
   CHECK(lines[1]["tokens"] == 6'000);
+  // Of 3 uncached and 7,000 written tokens 2 and 5,998 were lost: $0.0000054 + $0.0206931 more
+  // than reads. Writes of an hour cost $2.25 a million more: for 5,000, 1,000 and the 1,003 that
+  // would still be written (6,000 of 7,003 are 5,997 of the 7,000).
+  CHECK(lines[1]["waste_usd"] == "0.0206985");
+  CHECK(lines[1]["recoverable_usd"] == "0.00494175");
   CHECK(lines[3]["evidence"] == Json::array({"usage only"}));
   const std::string id = lines[4]["id"];
   CHECK(cli.run({"cache", logs, "--why", id}).out.find("T1: 6,000 tokens") != std::string::npos);

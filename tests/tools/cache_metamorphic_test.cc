@@ -1,0 +1,162 @@
+// The analyses say the same, to the byte, however the same log lines are filed.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/cli.h"
+#include "tests/support/temp_dir.h"
+#include "tests/tools/log_reading.h"
+
+namespace daybook::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string>& transcripts() {
+  static const std::vector<std::string> kNames = {
+      "four-blocks", "ttl",   "resume-a",  "resume-b",   "replay",
+      "branch",      "roots", "compacted", "same-usage", "synthetic"};
+  return kNames;
+}
+
+/// The fixtures use the same ids for other responses; sessions of one program do not.
+std::string text_of(const std::string& name) {
+  std::string text = read_file(log_fixture("claude/" + name + ".jsonl"));
+  const std::string start = "\"id\":\"m";
+  const std::string by = "\"id\":\"" + name.substr(0, 6) + "-m";
+  std::size_t at = 0;
+  while ((at = text.find(start, at)) != std::string::npos) {
+    text.replace(at, start.size(), by);
+    at += by.size();
+  }
+  return text;
+}
+
+/// What both commands print of a folder of logs.
+std::string reports_of(const fs::path& folder) {
+  Cli cli;
+  std::string all;
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"cache", "--json"}, {"cost", "--json", "--by", "session"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.push_back(folder.string());
+    const CliRun run = cli.run(arguments);
+    INFO(run.err);
+    CHECK(run.code == 0);
+    all += run.out;
+  }
+  // How many copies were met is not the same, and is said.
+  const std::size_t at = all.find(",\"copies\":");
+  if (at != std::string::npos) all.erase(at, all.find(',', at + 1) - at);
+  return all;
+}
+
+std::string filed_plainly() {
+  const TempDir dir;
+  for (const auto& name : transcripts()) {
+    write_file(dir.path() / (name + ".jsonl"), text_of(name));
+  }
+  return reports_of(dir.path());
+}
+
+TEST_CASE("reports do not depend on the names and the order of files") {
+  const TempDir dir;
+  int number = 99;
+  for (const auto& name : transcripts()) {
+    write_file(dir.path() / (std::to_string(--number) + ".jsonl"), text_of(name));
+  }
+  CHECK(reports_of(dir.path()) == filed_plainly());
+}
+
+TEST_CASE("reports do not change when files are there twice") {
+  const TempDir dir;
+  for (const auto& name : transcripts()) {
+    for (const std::string copy : {"", "copy-of-"}) {
+      write_file(dir.path() / (copy + name + ".jsonl"), text_of(name));
+    }
+  }
+  CHECK(reports_of(dir.path()) == filed_plainly());
+}
+
+TEST_CASE("reports do not change when a file's lines are there twice") {
+  const TempDir dir;
+  for (const auto& name : transcripts()) {
+    write_file(dir.path() / (name + ".jsonl"), text_of(name) + text_of(name));
+  }
+  CHECK(reports_of(dir.path()) == filed_plainly());
+}
+
+TEST_CASE("reports do not change when files are merged") {
+  const TempDir dir;
+  std::string all;
+  for (const auto& name : transcripts()) all += text_of(name);
+  write_file(dir.path() / "all.jsonl", all);
+  CHECK(reports_of(dir.path()) == filed_plainly());
+}
+
+TEST_CASE("reports do not change when files are split, wherever a response ends") {
+  const std::string expected = filed_plainly();
+  for (std::size_t cut = 1; cut < 6; ++cut) {
+    INFO("cut before user line " << cut);
+    const TempDir dir;
+    for (const auto& name : transcripts()) {
+      const std::string text = text_of(name);
+      // Before a line of the user; what a compaction says belongs to the call behind it.
+      std::size_t at = 0;
+      for (std::size_t i = 0; i <= cut && at != std::string::npos; ++i) {
+        at = text.find("\"type\":\"user\"", at + 1);
+      }
+      const std::size_t line = at == std::string::npos ? text.size() : text.rfind('\n', at) + 1;
+      const bool between = text.substr(0, line).find("compact_boundary") != std::string::npos;
+      const std::size_t end = between ? text.size() : line;
+      write_file(dir.path() / (name + ".jsonl"), text.substr(0, end));
+      write_file(dir.path() / ("rest-" + name + ".jsonl"), text.substr(end));
+    }
+    CHECK(reports_of(dir.path()) == expected);
+  }
+}
+
+TEST_CASE("reports of a journal do not change when its logs are imported again") {
+  const TempDir dir;
+  for (const auto& name : transcripts()) {
+    write_file(dir.path() / (name + ".jsonl"), text_of(name));
+  }
+  Cli cli;
+  const auto reports = [&] {
+    return cli.run({"cache", "--json"}).out + cli.run({"cost", "--json", "--by", "session"}).out;
+  };
+  CHECK(cli.run({"import", dir.str()}).code == 0);
+  const std::string once = reports();
+  CHECK(once.find("\"line\":\"total\"") != std::string::npos);
+  CHECK(cli.run({"import", dir.str()}).code == 0);
+  CHECK(reports() == once);
+  // Copies under other names, and merged.
+  std::string all;
+  for (const auto& name : transcripts()) {
+    fs::rename(dir.path() / (name + ".jsonl"), dir.path() / ("moved-" + name + ".jsonl"));
+    all += text_of(name);
+  }
+  write_file(dir.path() / "all.jsonl", all);
+  CHECK(cli.run({"import", dir.str()}).code == 0);
+  CHECK(reports() == once);
+}
+
+TEST_CASE("the journal and the files count the same calls, those without figures too") {
+  for (const char* name : {"claude", "codex"}) {
+    INFO(name);
+    const std::string logs = log_fixture(name);
+    Cli cli;
+    cli.run({"import", logs});
+    const auto total = [&](const std::vector<std::string>& arguments) {
+      return json_lines(cli.run(arguments).out).back();
+    };
+    const Json stored = total({"cost", "--json"});
+    const Json read = total({"cost", "--json", logs});
+    CHECK(stored["calls"] == read["calls"]);
+    CHECK(stored["without_usage"] == read["without_usage"]);
+    CHECK(stored["tokens"] == read["tokens"]);
+  }
+}
+
+}  // namespace
+}  // namespace daybook::tests
