@@ -21,19 +21,8 @@ using schema::StopReason;
 
 constexpr std::uint32_t kDefaultMaxTokens = 8192;  // the field is required
 constexpr std::size_t kMaxMarkers = 4;
-constexpr std::size_t kMaxUnknownEvents = 256;
 
 // ------------------------------------------------------------------------------ requests
-
-/// The API takes ids of these characters only; ids of other providers may hold more. Equal ids
-/// must stay equal, so that results keep finding their calls.
-std::string wire_id(const std::string& id) {
-  const bool usable = !id.empty() && id.size() <= 64 &&
-                      id.find_first_not_of(
-                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                          "0123456789_-") == std::string::npos;
-  return usable ? id : "call_" + Digest::of(id).hex();
-}
 
 std::string text_block(std::string_view text) {
   std::string out = "{";
@@ -180,13 +169,6 @@ StopReason stop_of(const std::string& raw) {
   }
   if (raw == "refusal") return StopReason::refusal;
   return StopReason::other;
-}
-
-/// Lays `from` over `onto`; members that are null say nothing new.
-void lay_over(Json& onto, const Json& from) {
-  for (const auto& [name, value] : from.items()) {
-    if (!value.is_null() || !onto.contains(name)) onto[name] = value;
-  }
 }
 
 class AnthropicDecoder final : public StreamDecoder {
@@ -447,7 +429,7 @@ class AnthropicCodec final : public Codec {
   std::string render_tool(const ToolDefinition& tool) const override;
   std::string render_message(const Message& message) const override;
   void frame(const RequestParts& parts, BodySink& out) const override;
-  std::string path() const override { return "/v1/messages"; }
+  std::string path(std::string_view) const override { return "/v1/messages"; }
   std::vector<std::string> headers(std::string_view key) const override;
   std::unique_ptr<StreamDecoder> decoder() const override {
     return std::make_unique<AnthropicDecoder>();

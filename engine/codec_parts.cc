@@ -34,6 +34,23 @@ void add_joined(BodySink& out, std::span<const std::string_view> segments) {
   }
 }
 
+std::string json_string(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
+}
+
+void add_joined_strings(BodySink& out, std::span<const std::string_view> segments) {
+  out.text("\"");
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const std::string_view part = segments[i];
+    DAYBOOK_CHECK(part.size() >= 2 && part.front() == '"' && part.back() == '"');
+    if (i > 0) out.text(R"(\n\n)");
+    out.segment(part.substr(1, part.size() - 2));
+  }
+  out.text("\"");
+}
+
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos;
 }
@@ -73,6 +90,34 @@ std::string wire_name(std::string_view tool) {
     if (!usable) c = '_';
   }
   return out;
+}
+
+std::string wire_id(const std::string& id) {
+  const bool usable = !id.empty() && id.size() <= 64 &&
+                      id.find_first_not_of(
+                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                          "0123456789_-") == std::string::npos;
+  return usable ? id : "call_" + Digest::of(id).hex();
+}
+
+void lay_over(Json& onto, const Json& from) {
+  for (const auto& [name, value] : from.items()) {
+    if (!value.is_null() || !onto.contains(name)) onto[name] = value;
+  }
+}
+
+void add_merged(std::string& out, std::string_view name, Json own, std::string_view extra) {
+  const auto parsed = parse_json("{" + std::string(extra) + "}");
+  DAYBOOK_CHECK(parsed.has_value());  // the configuration wrote it
+  if (const Json* more = member(*parsed, name); more != nullptr && more->is_object()) {
+    for (const auto& [key, value] : more->items()) {
+      if (!own.contains(key)) own[key] = value;
+    }
+  }
+  if (!own.empty()) add_json_member(out, name, dump_json(own));
+  for (const auto& [key, value] : parsed->items()) {
+    if (key != name) add_json_member(out, key, dump_json(value));
+  }
 }
 
 const Json* member(const Json& object, std::string_view key) {

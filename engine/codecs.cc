@@ -5,7 +5,8 @@
 namespace daybook::engine {
 
 const Codec* find_codec(std::string_view kind) {
-  for (const Codec* codec : {&anthropic_codec(), &openai_chat_codec(), &script_codec()}) {
+  for (const Codec* codec : {&anthropic_codec(), &gemini_codec(), &openai_chat_codec(),
+                             &openai_responses_codec(), &script_codec()}) {
     if (codec->kind() == kind) return codec;
   }
   return nullptr;

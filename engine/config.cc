@@ -199,21 +199,36 @@ std::vector<std::string> names_of(const Map& map) {
   return names;
 }
 
+/// The member of requests that the model's 'thinking' sets; nothing when it sets none.
+std::vector<std::string> thinking_member(std::string_view kind, const ModelSettings& settings) {
+  const bool effort = settings.thinking == Thinking::effort && !settings.reasoning_effort.empty();
+  const bool budget = settings.thinking == Thinking::budget;
+  if (kind == "anthropic" && budget) return {"thinking"};
+  if (kind == "anthropic" && effort) return {"output_config"};
+  if (kind == "openai-chat" && effort) return {"reasoning_effort"};
+  if (kind == "openai-responses" && effort) return {"reasoning", "effort"};
+  if (kind == "gemini" && settings.thinking != Thinking::none) {
+    return {"generationConfig", "thinkingConfig"};
+  }
+  return {};
+}
+
 /// Members that requests have because of the model's settings, and that 'extra' sets as well.
 Result<void> check_extra(const ResolvedModel& resolved, std::string_view name) {
   const auto extra = parse_json("{" + resolved.provider.extra + "}");
   DAYBOOK_CHECK(extra.has_value());
   const ModelSettings& settings = resolved.settings;
-  const bool effort = settings.thinking == Thinking::effort && !settings.reasoning_effort.empty();
-  const bool anthropic = resolved.provider.kind == "anthropic";
-  std::string member;
-  if (effort) member = anthropic ? "output_config" : "reasoning_effort";
-  if (anthropic && settings.thinking == Thinking::budget) member = "thinking";
-  if (member.empty() || !extra->contains(member)) return {};
+  const std::vector<std::string> path = thinking_member(resolved.provider.kind, settings);
+  if (path.empty()) return {};
+  const Json* at = &*extra;
+  for (const std::string& key : path) {
+    if (!at->is_object() || !at->contains(key)) return {};
+    at = &(*at)[key];
+  }
   return fail(ErrorCode::invalid_argument,
               fmt::format("'extra' in [providers.{}] may not set '{}', which the 'thinking' of {} "
                           "sets: keep one of them",
-                          resolved.provider.name, member, name));
+                          resolved.provider.name, fmt::join(path, "."), name));
 }
 
 }  // namespace
@@ -318,6 +333,12 @@ std::optional<schema::ApprovalMode> parse_approval_mode(std::string_view text) {
 
 std::string_view name_of(schema::ApprovalMode mode) {
   return mode == schema::ApprovalMode::bypass_approvals ? "bypass-approvals" : "interactive";
+}
+
+const std::vector<std::string>& known_provider_kinds() {
+  static const std::vector<std::string> kinds = {"script", "openai-chat", "openai-responses",
+                                                 "anthropic", "gemini"};
+  return kinds;
 }
 
 const std::vector<std::string>& known_tools() {

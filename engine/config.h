@@ -24,7 +24,7 @@ using Environment = std::map<std::string, std::string, std::less<>>;
 
 struct ProviderConfig {
   std::string name;
-  std::string kind;      // "script", "openai-chat", "anthropic"
+  std::string kind;      // one of known_provider_kinds
   std::string base_url;  // without a slash at its end; the codec's path follows it
   std::string key_env;   // variable that holds the key; "": none is sent
   std::vector<std::pair<std::string, std::string>> headers;
@@ -41,7 +41,7 @@ struct ModelSettings {
   std::uint32_t max_output_tokens = 8'192;
   Thinking thinking = Thinking::none;
   std::uint32_t thinking_budget_tokens = 0;  // thinking = budget
-  std::string reasoning_effort;              // thinking = effort
+  std::string reasoning_effort;              // thinking = effort; "": the provider's own
   bool cache_markers = false;                // requests may carry explicit cache markers
   std::string max_tokens_field = "max_tokens";
 };
@@ -111,6 +111,9 @@ Result<const AgentProfile*> find_agent(const Config& config, std::string_view na
 /// "interactive" or "bypass-approvals".
 std::optional<schema::ApprovalMode> parse_approval_mode(std::string_view text);
 std::string_view name_of(schema::ApprovalMode mode);
+
+/// What a provider may speak: "script" and the wire formats.
+const std::vector<std::string>& known_provider_kinds();
 
 /// Names of the tools that a profile may list, in their canonical order.
 const std::vector<std::string>& known_tools();

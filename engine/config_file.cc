@@ -91,8 +91,33 @@ std::vector<std::string_view> own_members(std::string_view kind) {
             "max_tokens",
             "max_completion_tokens"};
   }
+  if (kind == "openai-responses") {
+    return {"model",  "input", "instructions", "tools",
+            "stream", "store", "include",      "max_output_tokens"};
+  }
   if (kind == "anthropic") return {"model", "messages", "system", "tools", "stream", "max_tokens"};
+  if (kind == "gemini") {
+    return {"contents", "systemInstruction", "system_instruction", "tools", "generation_config"};
+  }
   return {};
+}
+
+/// The table in `extra` whose members are laid beside those that requests have in it.
+std::string_view merged_member(std::string_view kind) {
+  if (kind == "openai-responses") return "reasoning";
+  return kind == "gemini" ? "generationConfig" : "";
+}
+
+void check_merged(TableReader& reader, const ProviderConfig& provider, const toml::table& extra) {
+  const std::string_view name = merged_member(provider.kind);
+  const toml::node* node = name.empty() ? nullptr : extra.get(name);
+  if (node == nullptr) return;
+  if (!node->is_table()) return reader.wrong(*node, fmt::format("extra.{}", name), "a table");
+  if (const toml::node* limit = node->as_table()->get("maxOutputTokens")) {
+    reader.fail_at(*limit,
+                   "'extra' may not set 'maxOutputTokens', which every request has already: use "
+                   "max_output_tokens in [models.\"PROVIDER:MODEL\"]");
+  }
 }
 
 void read_extra(TableReader& reader, ProviderConfig& provider) {
@@ -112,12 +137,13 @@ void read_extra(TableReader& reader, ProviderConfig& provider) {
         fmt::format("'extra' may not set '{}', which every request has already{}", name.str(),
                     is_limit ? ": use max_output_tokens in [models.\"PROVIDER:MODEL\"]" : ""));
   }
+  check_merged(reader, provider, *extra);
 }
 
 Result<void> read_provider(const toml::table& table, std::string_view file,
                            ProviderConfig& provider) {
   TableReader reader(table, file, "providers." + provider.name);
-  if (const auto kind = reader.choice("kind", {"script", "openai-chat", "anthropic"})) {
+  if (const auto kind = reader.choice("kind", known_provider_kinds())) {
     provider.kind = *kind;
   }
   reader.text("base_url", provider.base_url);
@@ -139,9 +165,8 @@ Result<void> read_provider(const toml::table& table, std::string_view file,
     reader.fail_at_line(line,
                         fmt::format("provider '{}' must have a name without ':'", provider.name));
   } else if (provider.kind.empty()) {
-    reader.fail_at_line(line, fmt::format("provider '{}' needs a kind: script, openai-chat or "
-                                          "anthropic",
-                                          provider.name));
+    reader.fail_at_line(line, fmt::format("provider '{}' needs a kind: one of {}", provider.name,
+                                          fmt::join(known_provider_kinds(), ", ")));
   } else if (provider.kind != "script" && !provider.base_url.starts_with("http://") &&
              !provider.base_url.starts_with("https://")) {
     reader.fail_at_line(line, fmt::format("provider '{}' needs a base_url that starts with http:// "

@@ -154,7 +154,7 @@ Failure Response::redirect() const {
 Failure Response::judge_status(std::int64_t now_ns) const {
   if (status_ >= 300 && status_ < 400) return redirect();
   Failure failure = codec_.classify(status_, body_);
-  failure.retry_after_ms = retry_after_ms(headers_, now_ns);
+  if (const auto wait_ms = retry_after_ms(headers_, now_ns)) failure.retry_after_ms = wait_ms;
   // Both vendors' way to overrule the status.
   const std::string_view advice = header_value(headers_, "x-should-retry");
   if (advice == "false" && failure.kind == FailureKind::retryable_status) {

@@ -22,8 +22,8 @@ namespace daybook::engine {
 struct Block {
   schema::BlockKind kind = schema::BlockKind::text;
   std::string text;              // text; readable reasoning; a tool call's arguments as received
-  std::string opaque;            // reasoning: the provider's own JSON, sent back unchanged
-  std::string field;             // reasoning: the provider's field it arrived in
+  std::string opaque;            // the provider's own part of it, sent back unchanged
+  std::string field;             // the provider's field that reasoning or `opaque` arrived in
   std::string call_id;           // tool_call: unique in the session
   std::string provider_call_id;  // tool_call: as the provider named it
   std::string tool;
@@ -93,7 +93,8 @@ inline bool is_retryable(schema::FailureKind kind) {
 struct ModelParams {
   std::string model;
   std::uint32_t max_output_tokens = 0;       // 0: the provider's own limit, where it has one
-  std::uint32_t thinking_budget_tokens = 0;  // 0: not requested; ignored by openai-chat
+  bool reasons = false;                      // whether the model is configured to think
+  std::uint32_t thinking_budget_tokens = 0;  // 0: not requested; anthropic and gemini have one
   std::string reasoning_effort;              // "": not requested
   /// openai-chat: the limit is called max_completion_tokens (api.openai.com) instead of max_tokens.
   bool limit_is_max_completion_tokens = false;
@@ -162,17 +163,18 @@ class Codec {
   /// The body. Markers add bytes and change none; at most four, system marker included.
   virtual void frame(const RequestParts& parts, BodySink& out) const = 0;
 
-  /// Path below the base URL: "/v1/messages" (anthropic), "/chat/completions" (openai-chat, whose
-  /// base URLs end in the version by custom).
-  virtual std::string path() const = 0;
+  /// Path, and query if any, below the base URL, which ends in the version by custom (but for
+  /// anthropic): "/chat/completions". Wire formats that name the model in the body ignore it here.
+  virtual std::string path(std::string_view model) const = 0;
   /// Headers besides content-type, including the key's when there is one.
   virtual std::vector<std::string> headers(std::string_view key) const = 0;
   virtual std::unique_ptr<StreamDecoder> decoder() const = 0;
-  /// Meaning of an answer that is not 2xx. Retry times are headers and thus the transport's.
+  /// Meaning of an answer that is not 2xx. Retry times in headers are the
+  /// transport's and go over those in the body.
   virtual Failure classify(int http_status, std::string_view body) const = 0;
 };
 
-/// "openai-chat", "anthropic", "script"; null for an unknown kind.
+/// "script" and what codecs.h lists; null for an unknown kind.
 const Codec* find_codec(std::string_view kind);
 
 // ------------------------------------------------------------------------------ transport

@@ -428,11 +428,11 @@ class OpenAiChatCodec final : public Codec {
   std::string head(const ModelParams& params) const override;
   /// A JSON string: `frame` joins the parts into one message, because many chat templates take
   /// only one system message.
-  std::string render_system(std::string_view text) const override;
+  std::string render_system(std::string_view text) const override { return json_string(text); }
   std::string render_tool(const ToolDefinition& tool) const override;
   std::string render_message(const Message& message) const override;
   void frame(const RequestParts& parts, BodySink& out) const override;
-  std::string path() const override { return "/chat/completions"; }
+  std::string path(std::string_view) const override { return "/chat/completions"; }
   std::vector<std::string> headers(std::string_view key) const override;
   std::unique_ptr<StreamDecoder> decoder() const override {
     return std::make_unique<OpenAiChatDecoder>();
@@ -456,12 +456,6 @@ std::string OpenAiChatCodec::head(const ModelParams& params) const {
     add_member(out, "reasoning_effort", params.reasoning_effort);
   }
   if (!params.extra.empty()) out += "," + params.extra;
-  return out;
-}
-
-std::string OpenAiChatCodec::render_system(std::string_view text) const {
-  std::string out;
-  append_json_string(out, text);
   return out;
 }
 
@@ -498,14 +492,9 @@ void OpenAiChatCodec::frame(const RequestParts& parts, BodySink& out) const {
   }
   out.text(R"(,"messages":[)");
   if (!parts.system.empty()) {
-    out.text(R"({"role":"system","content":")");
-    for (std::size_t i = 0; i < parts.system.size(); ++i) {
-      const std::string_view part = parts.system[i];
-      DAYBOOK_CHECK(part.size() >= 2 && part.front() == '"' && part.back() == '"');
-      if (i > 0) out.text(R"(\n\n)");
-      out.segment(part.substr(1, part.size() - 2));
-    }
-    out.text(R"("})");
+    out.text(R"({"role":"system","content":)");
+    add_joined_strings(out, parts.system);
+    out.text("}");
     if (!parts.messages.empty()) out.text(",");
   }
   add_joined(out, parts.messages);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "engine/codec_parts.h"
@@ -25,18 +26,20 @@ constexpr std::array<std::string_view, 5> kOverflow = {
     "context_length_exceeded", "exceed_context_size_error", "request_too_large",
     "context_window_exceeded", "string_above_max_length"};
 /// For servers that only say it in words; compared in lower case.
-constexpr std::array<std::string_view, 10> kOverflowWords = {
+constexpr std::array<std::string_view, 12> kOverflowWords = {
     "prompt is too long",         "exceed context limit",
     "maximum context length",     "context length exceeded",
     "exceeds the context window", "exceeds the available context size",
     "exceeded model token limit", "exceeds the model's maximum context",
-    "prompt exceeds max length",  "input is too long"};
-constexpr std::array<std::string_view, 5> kAuthentication = {
+    "prompt exceeds max length",  "input is too long",
+    "exceeds the maximum number", "payload size exceeds the limit"};
+constexpr std::array<std::string_view, 8> kAuthentication = {
     "authentication_error", "permission_error", "invalid_api_key", "invalid_authentication_error",
-    "permission_denied"};
-constexpr std::array<std::string_view, 6> kPermanent = {
-    "invalid_request_error",    "not_found_error", "model_not_found",
-    "content_policy_violation", "content_filter",  "unsupported_value"};
+    "permission_denied",    "API_KEY_INVALID",  "UNAUTHENTICATED", "PERMISSION_DENIED"};
+constexpr std::array<std::string_view, 12> kPermanent = {
+    "invalid_request_error", "not_found_error",   "model_not_found",     "content_policy_violation",
+    "content_filter",        "unsupported_value", "invalid_prompt",      "usage_not_included",
+    "cyber_policy",          "INVALID_ARGUMENT",  "FAILED_PRECONDITION", "NOT_FOUND"};
 
 template <std::size_t N>
 bool holds(const std::array<std::string_view, N>& names, const ProviderError& error) {
@@ -99,6 +102,47 @@ std::string detail_text(const Json& detail) {
   return message.empty() ? dump_json(detail) : message;
 }
 
+/// "898ms", "1.2s", "6m0s" at the beginning of the text; nothing when there is no such time.
+std::optional<std::int64_t> read_duration_ms(std::string_view text) {
+  constexpr double kMostMs = 86'400'000;
+  double total_ms = 0;
+  bool any = false;
+  while (!text.empty()) {
+    double value = 0;
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+    if (error != std::errc() || !(value >= 0)) break;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    const bool is_ms = text.starts_with("ms");
+    const double unit_ms = is_ms                   ? 1
+                           : text.starts_with('s') ? 1'000
+                           : text.starts_with('m') ? 60'000
+                           : text.starts_with('h') ? 3'600'000
+                                                   : 0;
+    if (unit_ms == 0) break;
+    total_ms += value * unit_ms;
+    any = true;
+    text.remove_prefix(is_ms ? 2 : 1);
+  }
+  if (!any) return std::nullopt;
+  return static_cast<std::int64_t>(std::min(total_ms, kMostMs));
+}
+
+/// Google's details: the reason in place of the status, and how long to wait.
+void read_details(const Json& details, ProviderError& out) {
+  for (const Json& detail : details) {
+    if (const std::string reason = json_text(detail, "reason"); !reason.empty()) out.type = reason;
+    if (const auto ms = read_duration_ms(json_text(detail, "retryDelay"))) out.retry_after_ms = ms;
+  }
+}
+
+std::optional<std::int64_t> told_wait_ms(const ProviderError& error) {
+  constexpr std::string_view kWords = "try again in ";
+  const std::size_t at = lower(error.message).find(kWords);
+  if (error.code != "rate_limit_exceeded" || at == std::string::npos) return std::nullopt;
+  return read_duration_ms(std::string_view(error.message).substr(at + kWords.size()));
+}
+
 std::string no_message(int http_status) {
   return http_status == 0 ? "it has no message"
                           : fmt::format("HTTP status {} without a message", http_status);
@@ -128,6 +172,10 @@ ProviderError read_error(const Json& value) {
   const Json& from = inner != nullptr && inner->is_object() ? *inner : value;
   out.message = json_text(from, "message");
   out.type = json_text(from, "type");
+  if (out.type.empty()) out.type = json_text(from, "status");
+  if (const Json* details = member(from, "details"); details != nullptr && details->is_array()) {
+    read_details(*details, out);
+  }
   if (const Json* code = member(from, "code"); code != nullptr && !code->is_null()) {
     out.code = as_text(*code);
     const auto number = count_at(from, "code");
@@ -140,6 +188,7 @@ ProviderError read_error(const Json& value) {
     out.message = detail_text(*detail);
   }
   if (out.message.empty()) out.message = dump_json(value);
+  if (!out.retry_after_ms) out.retry_after_ms = told_wait_ms(out);
   out.message = shortened(out.message);
   return out;
 }
@@ -167,6 +216,7 @@ Failure classify_error(int http_status, const ProviderError& error, std::string 
   if (http_status == 0) {
     failure.message = fmt::format("{}{}: {}", kErrorInStream, code_of(error), failure.message);
   }
+  failure.retry_after_ms = error.retry_after_ms;
   failure.raw = std::move(raw);
   if (failure.raw.size() > kMaxRawBytes) failure.raw.resize(utf8_floor(failure.raw, kMaxRawBytes));
   return failure;

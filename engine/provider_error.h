@@ -2,6 +2,8 @@
 // shapes.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,10 +17,12 @@ struct ProviderError {
   std::string type;
   std::string code;
   int status = 0;  // an HTTP status inside the error object; 0: none
+  std::optional<std::int64_t> retry_after_ms;
 };
 
 /// Reads {"error":{...}}, {"error":"..."}, {"type":"error","error":{...}}, {"message":...},
-/// {"detail":...}, an array of any of these, plain text and HTML.
+/// {"detail":...}, an array of any of these, plain text and HTML. Google's `status` counts as the
+/// type unless its details give a reason; so does its retry delay, and one in OpenAI's words.
 ProviderError read_error(std::string_view body);
 ProviderError read_error(const Json& value);
 

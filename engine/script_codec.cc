@@ -87,7 +87,7 @@ class ScriptCodec : public Codec {
     out.text("}");
   }
 
-  std::string path() const override { return ""; }
+  std::string path(std::string_view) const override { return ""; }
   std::vector<std::string> headers(std::string_view) const override { return {}; }
   std::unique_ptr<StreamDecoder> decoder() const override { return std::make_unique<NoDecoder>(); }
   Failure classify(int http_status, std::string_view body) const override {

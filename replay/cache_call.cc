@@ -32,8 +32,9 @@ struct ContentView {
 void view_blocks(Json& content, ContentView& view) {
   for (Json& block : content) {
     const std::string type = json_text(block, "type");
-    view.tool_result |= type == "tool_result";
-    view.image |= is_one_of(type, {"image", "image_url", "input_image"});
+    view.tool_result |= type == "tool_result" || block.contains("functionResponse");
+    view.image |= is_one_of(type, {"image", "image_url", "input_image"}) ||
+                  block.contains("inlineData");
     view.reasoning |= is_one_of(type, {"thinking", "redacted_thinking"});
     if (block.is_object() && block.erase("cache_control") > 0) view.rewritten = true;
   }
@@ -41,7 +42,8 @@ void view_blocks(Json& content, ContentView& view) {
 }
 
 void view_content(Json& holder, ContentView& view) {
-  const auto found = holder.find("content");
+  auto found = holder.find("content");
+  if (found == holder.end()) found = holder.find("parts");
   if (found == holder.end()) {
     ++view.blocks;
     return;
@@ -141,7 +143,7 @@ std::optional<std::uint64_t> CacheCall::uncached() const {
 }
 
 void read_params(std::string_view head, CacheCall& call) {
-  static const std::array<ParamSource, 14> kSources = {{
+  static const std::array<ParamSource, 15> kSources = {{
       {"betas", {"betas"}},
       {"betas", {"anthropic_beta"}},
       {"betas", {"web_search_options"}},
@@ -154,6 +156,7 @@ void read_params(std::string_view head, CacheCall& call) {
       {"thinking", {"reasoning_effort"}},
       {"thinking", {"reasoning", "effort"}},
       {"thinking", {"output_config", "effort"}},
+      {"thinking", {"generationConfig", "thinkingConfig"}},
       {"tool_choice", {"tool_choice"}},
       {"verbosity", {"text", "verbosity"}},
   }};

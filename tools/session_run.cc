@@ -52,7 +52,7 @@ engine::ModelChoice choice_of(const engine::ResolvedModel& model) {
   choice.model = model.model;
   choice.codec = engine::find_codec(model.provider.kind);
   DAYBOOK_CHECK(choice.codec != nullptr);
-  choice.url = model.provider.base_url + choice.codec->path();
+  choice.url = model.provider.base_url + choice.codec->path(model.model);
   choice.headers = choice.codec->headers(model.key);
   for (const auto& [name, value] : model.provider.headers) {
     choice.headers.push_back(fmt::format("{}: {}", name, value));
@@ -62,6 +62,7 @@ engine::ModelChoice choice_of(const engine::ResolvedModel& model) {
   choice.params.max_output_tokens = model.settings.max_output_tokens;
   choice.params.limit_is_max_completion_tokens =
       model.settings.max_tokens_field == "max_completion_tokens";
+  choice.params.reasons = model.settings.thinking != engine::Thinking::none;
   if (model.settings.thinking == engine::Thinking::budget) {
     choice.params.thinking_budget_tokens = model.settings.thinking_budget_tokens;
   }

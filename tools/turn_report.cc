@@ -160,8 +160,8 @@ ModelPlace place_of(const engine::ResolvedModel& model) {
   const engine::Codec* codec = engine::find_codec(model.provider.kind);
   DAYBOOK_CHECK(codec != nullptr);
   // A gateway's address may hold the key.
-  place.where =
-      engine::Mask(model.key)(engine::host_and_path(model.provider.base_url + codec->path()));
+  place.where = engine::Mask(model.key)(
+      engine::host_and_path(model.provider.base_url + codec->path(model.model)));
   return place;
 }
 

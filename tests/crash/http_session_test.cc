@@ -82,6 +82,69 @@ const Wire kAnthropic = {
           {{"type", "input_json_delta"}, {"partial_json", arguments}}, "tool_use");
     }};
 
+const Wire kResponses = {
+    "openai-responses",
+    [](const std::string& text) {
+      const Json part = {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}};
+      const Json item = {{"id", "msg_1"},
+                         {"type", "message"},
+                         {"status", "completed"},
+                         {"content", Json::array({part})},
+                         {"role", "assistant"}};
+      return typed({{"type", "response.created"}, {"response", {{"id", "resp_1"}}}}) +
+             typed({{"type", "response.output_text.delta"},
+                    {"output_index", 0},
+                    {"content_index", 0},
+                    {"delta", text}}) +
+             typed({{"type", "response.output_item.done"}, {"output_index", 0}, {"item", item}}) +
+             typed({{"type", "response.completed"},
+                    {"response", {{"id", "resp_1"}, {"status", "completed"}}}});
+    },
+    [](const std::string& tool, const std::string& arguments) {
+      const Json reasoning = {{"id", "rs_1"},
+                              {"type", "reasoning"},
+                              {"summary", Json::array()},
+                              {"encrypted_content", "ZW5jcnlwdGVk"}};
+      const Json call = {{"id", "fc_1"},          {"type", "function_call"},
+                         {"status", "completed"}, {"arguments", arguments},
+                         {"call_id", "call_abc"}, {"name", tool}};
+      return typed({{"type", "response.created"}, {"response", {{"id", "resp_1"}}}}) +
+             typed({{"type", "response.output_item.done"},
+                    {"output_index", 0},
+                    {"item", reasoning}}) +
+             typed({{"type", "response.function_call_arguments.delta"},
+                    {"output_index", 1},
+                    {"delta", arguments}}) +
+             typed({{"type", "response.output_item.done"}, {"output_index", 1}, {"item", call}}) +
+             typed({{"type", "response.completed"},
+                    {"response", {{"id", "resp_1"}, {"status", "completed"}}}});
+    }};
+
+std::string gemini_chunk(Json candidate) {
+  candidate["index"] = 0;
+  return event({{"candidates", Json::array({std::move(candidate)})}, {"responseId", "r1"}});
+}
+
+const Wire kGemini = {
+    "gemini",
+    [](const std::string& text) {
+      const Json part = {{"text", text}};
+      return gemini_chunk({{"content", {{"role", "model"}, {"parts", Json::array({part})}}}}) +
+             gemini_chunk({{"finishReason", "STOP"}});
+    },
+    [](const std::string& tool, const std::string& arguments) {
+      const auto args = parse_json(arguments);
+      if (!args) {
+        return gemini_chunk(
+            {{"finishReason", "MALFORMED_FUNCTION_CALL"},
+             {"finishMessage", "Malformed function call: print(default_api." + tool + "("}});
+      }
+      const Json part = {{"functionCall", {{"name", tool}, {"args", *args}}},
+                         {"thoughtSignature", "c2lnbmVk"}};
+      return gemini_chunk({{"content", {{"role", "model"}, {"parts", Json::array({part})}}}}) +
+             gemini_chunk({{"finishReason", "STOP"}});
+    }};
+
 struct Endpoint {
   Bench bench;
   HttpServer server;
@@ -134,7 +197,7 @@ struct Endpoint {
   }
 };
 
-/// Both wire formats end with the messages, so a request without its last two bytes, "]}", is
+/// Every wire format ends with the messages, so a request without its last two bytes, "]}", is
 /// how every later one must begin.
 void check_growth(const std::vector<std::string>& bodies) {
   for (std::size_t i = 0; i + 1 < bodies.size(); ++i) {
@@ -152,6 +215,35 @@ TEST_CASE("openai-chat: every request begins with the bytes of the one before") 
   const auto seen = endpoint.server.requests();
   CHECK(seen[0].line == "POST /chat/completions HTTP/1.1");
   CHECK(seen[0].header("authorization") == std::string("Bearer ") + kKey);
+}
+
+TEST_CASE("openai-responses: every request begins with the bytes of the one before") {
+  Endpoint endpoint(kResponses);
+  endpoint.two_turns();
+  check_growth(endpoint.bodies());
+  endpoint.check_recorded();
+  const auto seen = endpoint.server.requests();
+  CHECK(seen[0].line == "POST /responses HTTP/1.1");
+  CHECK(seen[0].header("authorization") == std::string("Bearer ") + kKey);
+  // The reasoning goes back before its call, as it came.
+  CHECK_THAT(seen[1].body,
+             Contains(R"({"id":"rs_1","type":"reasoning","summary":[],)"
+                      R"("encrypted_content":"ZW5jcnlwdGVk"},{"id":"fc_1",)"
+                      R"("type":"function_call","status":"completed","call_id":"call_abc",)"));
+}
+
+TEST_CASE("gemini: every request begins with the bytes of the one before") {
+  Endpoint endpoint(kGemini);
+  endpoint.two_turns();
+  check_growth(endpoint.bodies());
+  endpoint.check_recorded();
+  const auto seen = endpoint.server.requests();
+  CHECK(seen[0].line == "POST /models/m:streamGenerateContent?alt=sse HTTP/1.1");
+  CHECK(seen[0].header("x-goog-api-key") == kKey);
+  CHECK_THAT(seen[1].body,
+             Contains(R"({"functionCall":{"name":"read_file","args":{"path":"notes.txt"}},)"
+                      R"("thoughtSignature":"c2lnbmVk"}]},{"role":"user","parts":[)"
+                      R"({"functionResponse":{"name":"read_file","response":{"output":)"));
 }
 
 TEST_CASE("anthropic: every request reads the cache that the one before wrote") {
@@ -194,6 +286,44 @@ TEST_CASE("an overloaded endpoint and a cut stream are tried again with the same
   CHECK(bodies[1] == bodies[0]);
   CHECK(bodies[2] == bodies[0]);
   endpoint.check_recorded();
+}
+
+TEST_CASE("a stream of the other wire formats that is cut is tried again with the same bytes") {
+  for (const Wire& wire : {kResponses, kGemini}) {
+    INFO(wire.kind);
+    Endpoint endpoint(wire);
+    const std::string half = wire.text("Half");
+    endpoint.server.on_request(
+        {send(event_stream_head()), send(chunk(half.substr(0, half.size() * 2 / 3))), cut()});
+    endpoint.streams(wire.text("Whole."));
+    CHECK(endpoint.turn("Speak.").out == "Whole.\n");
+    const auto bodies = endpoint.bodies();
+    REQUIRE(bodies.size() == 2);
+    CHECK(bodies[1] == bodies[0]);
+    endpoint.check_recorded();
+  }
+}
+
+TEST_CASE("a session goes on with a model of another wire format, both ways") {
+  for (const auto& [first, second] :
+       {std::pair(kResponses, kGemini), std::pair(kGemini, kResponses)}) {
+    INFO(first.kind << " to " << second.kind);
+    Endpoint endpoint(first);
+    endpoint.streams(first.call("read_file", R"({"path":"notes.txt"})"));
+    endpoint.streams(first.text("It says March."));
+    CHECK(endpoint.turn("Read the notes.").out == "It says March.\n");
+    endpoint.wire = second;
+    endpoint.configure(endpoint.server.url());
+    endpoint.streams(second.text("Still March."));
+    CHECK(endpoint.turn("Sure?").out == "Still March.\n");
+    const std::string last = endpoint.bodies().back();
+    // The call and its result are there; what only the first format knows is not.
+    CHECK_THAT(last, Contains("notes.txt") && Contains("release: March"));
+    for (const char* own : {"c2lnbmVk", "ZW5jcnlwdGVk", "rs_1", "fc_1", "msg_1"}) {
+      CHECK(last.find(own) == std::string::npos);
+    }
+    endpoint.check_recorded();
+  }
 }
 
 std::size_t count_of(const std::string& text, const std::string& part) {
@@ -258,7 +388,7 @@ TEST_CASE("a missing key and an unreachable endpoint are named") {
 }
 
 TEST_CASE("arguments that are no JSON are diagnosed to the model and never sent back") {
-  for (const Wire& wire : {kChat, kAnthropic}) {
+  for (const Wire& wire : {kChat, kAnthropic, kResponses, kGemini}) {
     INFO(wire.kind);
     Endpoint endpoint(wire);
     endpoint.streams(wire.call("read_file", R"({"path": "no)"));

@@ -174,7 +174,7 @@ TEST_CASE("anthropic: head, path and headers") {
   ModelParams params;
   params.model = "m";
   CHECK(codec.head(params) == R"("model":"m","max_tokens":8192,"stream":true)");
-  CHECK(codec.path() == "/v1/messages");
+  CHECK(codec.path("m") == "/v1/messages");
   CHECK(codec.headers("k") ==
         std::vector<std::string>{"anthropic-version: 2023-06-01", "x-api-key: k"});
   CHECK(codec.headers("") == std::vector<std::string>{"anthropic-version: 2023-06-01"});

@@ -74,6 +74,12 @@ struct Request {
   }
 };
 
+inline std::string with_crlf(std::string_view stream) {
+  std::string out;
+  for (const char c : stream) out += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  return out;
+}
+
 struct Decoded {
   tl::expected<engine::Reply, engine::Failure> reply;
   std::string text;       // as streamed

@@ -56,8 +56,9 @@ TEST_CASE("without any file the shipped tables are the configuration") {
   CHECK(config.agent == "cowork");
   CHECK(config.approval_mode == schema::ApprovalMode::interactive);
   CHECK(config.journal.ends_with("/home/.local/share/daybook/journal"));
-  for (const char* name : {"script", "openai", "anthropic", "openrouter", "together", "moonshot",
-                           "deepseek", "zhipu", "ollama", "vllm"}) {
+  for (const char* name :
+       {"script", "openai", "openai-responses", "anthropic", "gemini", "openrouter", "together",
+        "moonshot", "deepseek", "zhipu", "ollama", "vllm"}) {
     INFO(name);
     CHECK(config.providers.contains(name));
   }
@@ -208,7 +209,10 @@ TEST_CASE("a value out of a set names the set or the nearest") {
         "c.toml:1: 'approval_mode' cannot be 'interactiv'; did you mean 'interactive'?");
   CHECK(error_of("[providers.x]\nkind = 'grpc'") ==
         "c.toml:2: 'kind' in [providers.x] cannot be 'grpc'; known: script, openai-chat, "
-        "anthropic");
+        "openai-responses, anthropic, gemini");
+  CHECK(error_of("[providers.x]\nkind = 'openai-response'") ==
+        "c.toml:2: 'kind' in [providers.x] cannot be 'openai-response'; did you mean "
+        "'openai-responses'?");
 }
 
 TEST_CASE("bad TOML is an error with file, line and column") {
@@ -239,7 +243,8 @@ TEST_CASE("a project may not set what belongs to the machine") {
 
 TEST_CASE("a provider must be usable") {
   CHECK(error_of("[providers.x]\nbase_url = 'http://h'") ==
-        "c.toml:1: provider 'x' needs a kind: script, openai-chat or anthropic");
+        "c.toml:1: provider 'x' needs a kind: one of script, openai-chat, openai-responses, "
+        "anthropic, gemini");
   CHECK_THAT(error_of("[providers.x]\nkind = 'anthropic'\nbase_url = 'h.example'"),
              Contains("provider 'x' needs a base_url that starts with http:// or https://"));
   CHECK_THAT(error_of("[providers.'x:y']\nkind = 'script'"), Contains("a name without ':'"));
@@ -271,6 +276,20 @@ TEST_CASE("'extra' may not set what requests have anyway") {
   CHECK_THAT(extra("openai-chat", "max_completion_tokens"), Contains("use max_output_tokens in"));
   CHECK_THAT(extra("anthropic", "system"), Contains("may not set 'system'"));
   CHECK_THAT(extra("anthropic", "max_tokens"), Contains("may not set 'max_tokens'"));
+  for (const std::string member : {"input", "instructions", "store", "include"}) {
+    CHECK(extra("openai-responses", member) ==
+          "c.toml:4: 'extra' may not set '" + member + "', which every request has already");
+  }
+  CHECK_THAT(extra("openai-responses", "max_output_tokens"), Contains("use max_output_tokens in"));
+  for (const std::string member : {"contents", "systemInstruction", "generation_config"}) {
+    CHECK_THAT(extra("gemini", member), Contains("may not set '" + member + "'"));
+  }
+  CHECK_THAT(
+      extra("gemini", "generationConfig"),
+      StartsWith("c.toml:4: 'extra.generationConfig' in [providers.x] must be a table, not "));
+  CHECK(extra("gemini", "generationConfig.maxOutputTokens") ==
+        "c.toml:4: 'extra' may not set 'maxOutputTokens', which every request has already: use "
+        "max_output_tokens in [models.\"PROVIDER:MODEL\"]");
 
   Setup setup;
   setup.machine(
@@ -281,6 +300,45 @@ TEST_CASE("'extra' may not set what requests have anyway") {
   CHECK(resolve_model(config, "x:deep", {}).error().message ==
         "'extra' in [providers.x] may not set 'thinking', which the 'thinking' of x:deep sets: "
         "keep one of them");
+}
+
+TEST_CASE("'extra' stands beside what the model's thinking sets, never over it") {
+  Setup setup;
+  const auto refused = [&](const std::string& kind, const std::string& extra,
+                           const std::string& thinking) -> std::string {
+    setup.machine("[providers.x]\nkind = '" + kind + "'\nbase_url = 'http://h'\nextra = " + extra +
+                  "\n[models.'x:m']\n" + thinking);
+    const auto resolved = resolve_model(setup.load(), "x:m", {});
+    return resolved ? "" : resolved.error().message;
+  };
+  const std::string effort = "thinking = 'effort'\nreasoning_effort = 'low'";
+  CHECK_THAT(refused("openai-responses", "{ reasoning = { effort = 'high' } }", effort),
+             Contains("may not set 'reasoning.effort', which the 'thinking' of x:m sets"));
+  CHECK(refused("openai-responses", "{ reasoning = { summary = 'auto' } }", effort).empty());
+  CHECK(refused("openai-responses", "{ reasoning = { effort = 'high' } }", "thinking = 'effort'")
+            .empty());
+  const std::string thoughts =
+      "{ generationConfig = { thinkingConfig = { thinkingLevel = 'low' } } }";
+  CHECK_THAT(refused("gemini", thoughts, "thinking = 'effort'"),
+             Contains("may not set 'generationConfig.thinkingConfig'"));
+  CHECK(refused("gemini", thoughts, "thinking = 'none'").empty());
+  CHECK(refused("gemini", "{ generationConfig = { topP = 0.5 } }", effort).empty());
+}
+
+TEST_CASE("shipped settings of models") {
+  const Config config = Setup().load();
+  const auto of = [&](std::string_view name) { return settings_of(config, name); };
+  CHECK(of("openai-responses:gpt-6.2-sol").thinking == Thinking::effort);
+  CHECK(of("openai-responses:gpt-6.2-sol").reasoning_effort.empty());
+  CHECK(of("openai-responses:gpt-6.2-sol").context_window == 1'050'000);
+  CHECK(of("openai-responses:gpt-6.2-sol").max_output_tokens == 128'000);
+  // They refuse to be asked for their reasoning.
+  CHECK(of("openai-responses:gpt-4o").thinking == Thinking::none);
+  CHECK(of("openai-responses:gpt-4.1-mini").thinking == Thinking::none);
+  CHECK(of("openai-responses:o4-mini").thinking == Thinking::effort);
+  CHECK(of("gemini:gemini-4-argon").thinking == Thinking::effort);
+  CHECK(of("gemini:gemini-4-argon").max_output_tokens == 65'536);
+  CHECK(of("gemini:gemini-4-argon").context_window == 1'000'000);
 }
 
 TEST_CASE("a relative journal in a file is an error, as it would depend on where a command runs") {
@@ -378,7 +436,8 @@ TEST_CASE("a model that cannot be resolved says why") {
         "provider 'anthropic' needs a key: set the environment variable ANTHROPIC_API_KEY");
   CHECK(message("antropic:x") ==
         "there is no provider 'antropic'; did you mean 'anthropic'?; known: anthropic, deepseek, "
-        "moonshot, ollama, openai, openrouter, script, together, vllm, zhipu");
+        "gemini, moonshot, ollama, openai, openai-responses, openrouter, script, together, vllm, "
+        "zhipu");
   CHECK_THAT(message("claude"), StartsWith("'claude' is not a model: write provider:model"));
   CHECK_THAT(message("openai:"), StartsWith("'openai:' is not a model"));
   CHECK_THAT(message(":x"), StartsWith("':x' is not a model"));

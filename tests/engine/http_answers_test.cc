@@ -48,6 +48,23 @@ TEST_CASE("http model: statuses become failures of their class") {
        FailureKind::context_overflow, "32 MB"},
       {400, R"([{"error":{"code":400,"message":"in an array"}}])", FailureKind::permanent,
        "in an array"},
+      {400,
+       R"({"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT",)"
+       R"("details":[{"reason":"API_KEY_INVALID","domain":"googleapis.com"}]}})",
+       FailureKind::authentication, "API key not valid."},
+      {400, R"({"error":{"code":400,"message":"enable billing","status":"FAILED_PRECONDITION"}})",
+       FailureKind::permanent, "enable billing"},
+      {400,
+       R"({"error":{"code":400,"message":"The input token count (1200293) exceeds the maximum )"
+       R"(number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}})",
+       FailureKind::context_overflow,
+       "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576)."},
+      {504, R"({"error":{"code":504,"message":"too slow","status":"DEADLINE_EXCEEDED"}})",
+       FailureKind::retryable_status, "too slow"},
+      {400,
+       R"({"error":{"message":"Your input exceeds the context window of this model.",)"
+       R"("type":"invalid_request_error","param":"input","code":"context_length_exceeded"}})",
+       FailureKind::context_overflow, "Your input exceeds the context window of this model."},
   };
   Bench bench;
   for (const Case& one : cases) {
@@ -76,6 +93,31 @@ TEST_CASE("http model: retry times from headers") {
   // The clock reads two seconds per call (start and end) and one more for the body: the eighth
   // call ends at the 24th reading, 23 s after the start.
   CHECK(retry("Retry-After: Tue, 14 Nov 2023 22:14:43 GMT\r\n") == 60'000);
+}
+
+TEST_CASE("http model: retry times from bodies, under those from headers") {
+  Bench bench;
+  const auto retry = [&](const std::string& body, const std::string& headers = "") {
+    return bench.failed({send(response(429, "application/json", body, headers))}).retry_after_ms;
+  };
+  const auto google = [](const std::string& delay) {
+    return R"({"error":{"code":429,"message":"m","details":[{"retryDelay":")" + delay + R"("}]}})";
+  };
+  const auto openai = [](const std::string& wait) {
+    return R"({"error":{"code":"rate_limit_exceeded","message":"Please try again in )" + wait +
+           R"(. Visit us."}})";
+  };
+  CHECK(retry(google("34.5s")) == 34'500);
+  CHECK(retry(google("34.5s"), "Retry-After: 7\r\n") == 7000);
+  CHECK(retry(google("0s")) == 0);
+  CHECK(retry(google("99999999s")) == 86'400'000);
+  CHECK(retry(google("soon")) == std::nullopt);
+  CHECK(retry(google("-3s")) == std::nullopt);
+  CHECK(retry(openai("898ms")) == 898);
+  CHECK(retry(openai("1.898s")) == 1898);
+  CHECK(retry(openai("6m0s")) == 360'000);
+  CHECK(retry(openai("1h2m3.5s")) == 3'723'500);
+  CHECK(retry(openai("a while")) == std::nullopt);
 }
 
 TEST_CASE("http model: the vendors' retry advice overrules the status") {
@@ -158,6 +200,37 @@ TEST_CASE("http model: a document instead of a stream") {
         "anthropic");
     CHECK(text_of(outcome) == "whole");
   }
+  SECTION("a whole response of the Responses API is taken") {
+    const ModelOutcome outcome = bench.answered(
+        {send(response(200, "application/json",
+                       R"({"id":"r","object":"response","status":"completed","error":null,)"
+                       R"("output":[{"type":"message","role":"assistant","content":[)"
+                       R"({"type":"output_text","text":"whole"}]}],"usage":{"input_tokens":3}})"))},
+        "openai-responses");
+    CHECK(text_of(outcome) == "whole");
+    CHECK(outcome.reply->usage.input_total == 3u);
+  }
+  SECTION("one that failed is an error") {
+    const engine::Failure failure = bench.failed(
+        {send(response(200, "application/json",
+                       R"({"id":"r","object":"response","status":"failed",)"
+                       R"("error":{"code":"server_error","message":"sorry"},"output":[]})"))},
+        "openai-responses");
+    CHECK(failure.kind == FailureKind::retryable_status);
+    CHECK(failure.message == "an error in its answer (code server_error): sorry");
+  }
+  SECTION("Gemini's chunks in an array are taken") {
+    const ModelOutcome outcome =
+        bench.answered({send(response(200, "application/json",
+                                      R"([{"candidates":[{"content":{"parts":[{"text":"who"}]}}]},)"
+                                      R"({"candidates":[{"content":{"parts":[{"text":"le"}]},)"
+                                      R"("finishReason":"STOP"}]}])"))},
+                       "gemini");
+    CHECK(text_of(outcome) == "whole");
+    CHECK(bench.server.requests()[0].line ==
+          "POST /models/m:streamGenerateContent?alt=sse HTTP/1.1");
+    CHECK(bench.server.requests()[0].header("x-goog-api-key") == kKey);
+  }
   SECTION("an error object is an error whatever the status says") {
     const engine::Failure failure = bench.failed(
         {send(response(200, "application/json", R"({"error":{"message":"slow","code":429}})"))});
@@ -168,10 +241,13 @@ TEST_CASE("http model: a document instead of a stream") {
   SECTION("a page or another document is a bad response") {
     for (const std::string body :
          {"<html><title>Login</title></html>", "{\"hello\":1}", "", "[]"}) {
-      CAPTURE(body);
-      const engine::Failure failure = bench.failed({send(response(200, "text/html", body))});
-      CHECK(failure.kind == FailureKind::bad_response);
-      CHECK(failure.message.find("'text/html' instead of an event stream") != std::string::npos);
+      for (const char* kind : {"openai-chat", "openai-responses", "anthropic", "gemini"}) {
+        CAPTURE(body, kind);
+        const engine::Failure failure =
+            bench.failed({send(response(200, "text/html", body))}, kind);
+        CHECK(failure.kind == FailureKind::bad_response);
+        CHECK(failure.message.find("'text/html' instead of an event stream") != std::string::npos);
+      }
     }
   }
   SECTION("one that is cut short is a cut") {

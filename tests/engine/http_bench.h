@@ -60,7 +60,7 @@ struct Bench {
     const engine::Codec* codec = engine::find_codec(kind);
     engine::ModelCall call;
     call.codec = codec;
-    call.url = server.url() + codec->path();
+    call.url = server.url() + codec->path("m");
     call.headers = codec->headers(kKey);
     call.key = kKey;
     call.body = std::make_shared<std::string>(R"({"model":"m"})");

@@ -115,7 +115,7 @@ TEST_CASE("openai chat: head, path and headers") {
   params.limit_is_max_completion_tokens = true;
   CHECK(codec.head(params) == R"("model":"m","max_completion_tokens":5,"stream":true,)"
                               R"("stream_options":{"include_usage":true})");
-  CHECK(codec.path() == "/chat/completions");
+  CHECK(codec.path("m") == "/chat/completions");
   CHECK(codec.headers("k") == std::vector<std::string>{"Authorization: Bearer k"});
   CHECK(codec.headers("").empty());
   CHECK(engine::find_codec("openai-chat") == &codec);

@@ -41,7 +41,7 @@ void check_same(RequestBody& body, const engine::Codec& codec, const RequestPart
 }  // namespace
 
 TEST_CASE("a body made on top of the last one equals one made from nothing", "[request-body]") {
-  for (const char* kind : {"anthropic", "openai-chat", "script"}) {
+  for (const char* kind : {"anthropic", "gemini", "openai-chat", "openai-responses", "script"}) {
     const engine::Codec& codec = *engine::find_codec(kind);
     std::mt19937 random(7);
     RequestBody body;
