@@ -81,71 +81,13 @@ constexpr WordTable kParts({
 });
 
 /// What makes a clause something else than a claim: a plan, a wish, a condition, a failure.
-constexpr WordSet kHedges({
-    std::string_view("yet"),
-    "until",
-    "once",
-    "when",
-    "if",
-    "should",
-    "must",
-    "need",
-    "needs",
-    "will",
-    "would",
-    "to",
-    "after",
-    "before",
-    "pending",
-    "remaining",
-    "remains",
-    "todo",
-    "todos",
-    "fail",
-    "fails",
-    "failed",
-    "failing",
-    "failure",
-    "failures",
-    "partially",
-    "partly",
-    "except",
-    "almost",
-    "nearly",
-    "could",
-    "may",
-    "might",
-    "whether",
-    "unless",
-    "attempted",
-    "tried",
-    "try",
-    "expected",
-    "reverted",
-    "broken",
-    "error",
-    "errors",
-    "noch",
-    "bis",
-    "wenn",
-    "soll",
-    "sollen",
-    "muss",
-    "müssen",
-    "wird",
-    "werden",
-    "fehlgeschlagen",
-    "scheitert",
-    "teilweise",
-    "sobald",
-    "half",
-    "claims",
-    "claimed",
-    "unverified",
-    "been",
-    "user",
-    "previously",
-});
+constexpr WordSet<128> kHedges(
+    "yet until once when if should must need needs will would to after before pending "
+    "remaining remains todo todos fail fails failed failing failure failures partially "
+    "partly except almost nearly could may might whether unless attempted tried try "
+    "expected reverted broken error errors noch bis wenn soll sollen muss müssen wird "
+    "werden fehlgeschlagen scheitert teilweise sobald half claims claimed unverified been "
+    "user previously");
 
 struct Clause {
   std::string_view text;

@@ -80,6 +80,7 @@ std::size_t secret_at(std::string_view text) {
       digit = digit || (scan::class_of(text[end]) & scan::kDigit) != 0;
       ++end;
     }
+    while (end > 0 && text[end - 1] == '.') --end;  // the sentence's
     return end >= shape.least && digit ? end : 0;
   }
   constexpr std::string_view kPem = "-----BEGIN ";
@@ -121,6 +122,17 @@ std::string_view assigned_secret(std::string_view lower, std::string_view text, 
   return {};
 }
 
+/// Other findings may quote what holds the secret.
+void hide(std::vector<GateFinding>& findings, std::string_view secret) {
+  const std::string shown = fmt::format("{}...", secret.substr(0, 4));
+  for (auto& finding : findings) {
+    for (std::size_t at = finding.evidence.find(secret); at != std::string::npos;
+         at = finding.evidence.find(secret, at + shown.size())) {
+      finding.evidence.replace(at, secret.size(), shown);
+    }
+  }
+}
+
 bool user_wrote(const PreparedSpan& span, std::string_view secret) {
   return std::any_of(span.items().begin(), span.items().end(), [&](const auto& item) {
     return item.kind == SpanKind::kUser && item.text.find(secret) != std::string_view::npos;
@@ -153,6 +165,7 @@ void check_secrets(const GateContext& context) {
     if (secret.empty()) continue;
     // What the user wrote stays in the history anyway, as the user's.
     if (!user_wrote(context.span, secret)) {
+      hide(context.result.findings, secret);
       context.add(GateCode::kIntroducedSecret, fmt::format("{}...", secret.substr(0, 4)));
     }
     at = static_cast<std::size_t>(secret.data() - text.data()) + secret.size();

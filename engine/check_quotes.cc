@@ -8,36 +8,10 @@
 namespace daybook::engine {
 namespace {
 
-constexpr WordSet kAttributions({
-    std::string_view("user"),
-    "users",
-    "asked",
-    "said",
-    "wrote",
-    "requested",
-    "told",
-    "instructed",
-    "demanded",
-    "human",
-    "owner",
-    "customer",
-    "asks",
-    "wants",
-    "says",
-    "nutzer",
-    "benutzer",
-    "nutzerin",
-    "benutzerin",
-    "anwender",
-    "kunde",
-    "verlangt",
-    "sagte",
-    "bat",
-    "schrieb",
-    "fordert",
-    "utilisateur",
-    "usuario",
-});
+constexpr WordSet<64> kAttributions(
+    "user users asked said wrote requested told instructed demanded human owner customer "
+    "asks wants says nutzer benutzer nutzerin benutzerin anwender kunde verlangt sagte "
+    "bat schrieb fordert utilisateur usuario");
 
 struct Quote {
   std::string_view text;
@@ -88,9 +62,10 @@ void quotes_of_line(std::string_view line, bool attributed, std::vector<Quote>& 
 void quotes_of_section(std::string_view body, bool demands, std::vector<Quote>& quotes) {
   bool fenced = false;
   while (!body.empty()) {
-    const std::string_view line = trimmed(take_line(body));
+    std::string_view line = trimmed(take_line(body));
     if (line.starts_with("```")) fenced = !fenced;
     if (fenced) continue;
+    if (line.starts_with("- ") || line.starts_with("* ")) line = trimmed(line.substr(2));
     if (line.starts_with("> ")) {
       if (demands || attributes(line)) quotes.push_back({line.substr(2), true});
       continue;
@@ -114,11 +89,9 @@ std::vector<std::string_view> pieces_of(std::string_view quote) {
 struct QuoteWords {
   std::vector<std::uint32_t> all;       // in order
   std::vector<std::uint32_t> distinct;  // sorted
-  std::size_t negations = 0;
   void word(const Word& word) {
     const std::uint64_t hash = word_hash(word.text);
     all.push_back(static_cast<std::uint32_t>(hash >> 32) | 1U);
-    negations += is_negation(hash) ? 1U : 0U;
   }
   void chunk(const Chunk&) {}
   void stop(char) {}
@@ -178,22 +151,18 @@ Match best_match(const QuoteWords& quote, std::span<const PreparedSpan::UserWord
   return best;
 }
 
-/// Whether the user's sentence says no where the quote does not, or the other way round.
+/// Whether the user's clause says no more often, or less often, than the quote.
 bool turns_meaning(const QuoteWords& quote, std::span<const PreparedSpan::UserWord> text,
                    const Match& match) {
   std::size_t from = match.first;
-  // "do not push" quoted as "push": look back within the sentence.
+  // "do not push" quoted as "push": look back within the clause.
   for (int words = 0; words < 2 && from > 0 && text[from].starts == 0; ++words) --from;
-  std::size_t negations = 0;
-  for (std::size_t i = from; i <= match.last; ++i) {
-    if (i > match.last - std::min(match.last, quote.all.size() + 4) || i < match.first + 3) {
-      negations += is_short_negation(text[i].hash) ? 1U : 0U;
-    }
-  }
-  const std::size_t quoted = static_cast<std::size_t>(
-      std::count_if(quote.all.begin(), quote.all.end(),
-                    [](std::uint32_t hash) { return is_short_negation(hash); }));
-  return (negations == 0) != (quoted == 0);
+  const auto begin = text.begin() + static_cast<std::ptrdiff_t>(from);
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(match.last) + 1;
+  const auto said =
+      std::count_if(begin, end, [](const auto& word) { return is_short_negation(word.hash); });
+  const auto quoted = std::count_if(quote.all.begin(), quote.all.end(), is_short_negation);
+  return said != quoted;
 }
 
 QuoteWords words_of(std::string_view text) {

@@ -100,7 +100,8 @@ class SpanBuilder {
   void chunk(const Chunk& chunk);
   void stop(char c) {
     // Wide punctuation is of scripts that write no spaces: each mark ends a part.
-    if (c == '\n' || c == '!' || c == '?' || static_cast<unsigned char>(c) >= 0xe3) {
+    if (c == '\n' || c == '!' || c == '?' || c == ',' || c == ';' || c == '(' ||
+        static_cast<unsigned char>(c) >= 0xe3) {
       ends_sentence_ = true;
     }
   }
@@ -185,7 +186,6 @@ void SpanBuilder::read(std::size_t item) {
   const std::size_t begin = span_.user_words_.size();
   scan_text(at.text, *this);
   if (user_) span_.user_texts_.push_back({item, begin, span_.user_words_.size()});
-  if (copyable_) span_.copyable_.push_back(0);
 }
 
 void SpanBuilder::word(const Word& word) {

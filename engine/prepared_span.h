@@ -95,7 +95,7 @@ class PreparedSpan {
   /// A word of what a user wrote, or of a prior summary.
   struct UserWord {
     std::uint32_t hash = 0;
-    std::uint8_t starts = 0;  // 1: first of its sentence
+    std::uint8_t starts = 0;  // 1: first of its clause
   };
   /// An identifier or a quantity where a tool's call or result first names it.
   struct Mention {
@@ -114,7 +114,7 @@ class PreparedSpan {
   std::span<const Number> numbers() const { return numbers_; }
   std::span<const Mention> mentions() const { return mentions_; }
 
-  /// The words of everything that must not be copied, a 0 between items.
+  /// The words of everything that must not be copied, one piece after the other.
   std::span<const std::uint32_t> copyable() const { return copyable_; }
   std::span<const UserWord> user_words() const { return user_words_; }
   std::span<const UserText> user_texts() const { return user_texts_; }

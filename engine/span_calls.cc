@@ -68,7 +68,6 @@ constexpr WordTable kCommandWords({
     {"push", kPushes},
     {"deploy", kPushes},
     {"publish", kPushes},
-    {"release", kPushes},
     {"kubectl", kPushes},
     {"rsync", kPushes},
 });

@@ -8,62 +8,13 @@
 namespace daybook::engine {
 namespace {
 
-constexpr WordSet kNegations({
-    std::string_view("not"),
-    "no",
-    "never",
-    "t",
-    "cannot",
-    "without",
-    "nothing",
-    "none",
-    "neither",
-    "nor",
-    "avoid",
-    "nicht",
-    "kein",
-    "keine",
-    "keinen",
-    "keinem",
-    "keiner",
-    "nie",
-    "niemals",
-    "ohne",
-    "pas",
-    "jamais",
-    "aucun",
-    "sans",
-    "nunca",
-    "sin",
-    "ningún",
-    "不",
-    "没",
-    "未",
-    "勿",
-    "别",
-    "无",
-    "禁",
-});
+constexpr WordSet<128> kNegations(
+    "not no never t cannot without nothing none neither nor avoid nicht kein keine keinen "
+    "keinem keiner nie niemals ohne pas jamais aucun sans nunca sin ningún 不 没 未 勿 别 无 禁");
 
-constexpr WordSet kDemandWords({
-    std::string_view("goal"),
-    "goals",
-    "constraint",
-    "constraints",
-    "next",
-    "plan",
-    "plans",
-    "request",
-    "requests",
-    "requirements",
-    "instructions",
-    "mandates",
-    "user",
-    "users",
-    "todos",
-    "pending",
-    "open",
-});
+constexpr WordSet<64> kDemandWords(
+    "goal goals constraint constraints next plan plans request requests requirements "
+    "instructions mandates user users todos pending open");
 
 /// "## 3. Goal and constraints:" and "**Goal and constraints**" as "goal and constraints".
 std::string normal_heading(std::string_view line) {

@@ -59,8 +59,7 @@ bool all_digits(std::string_view text) {
 }
 
 /// Names of standards look like ticket numbers.
-constexpr WordSet kStandards({std::string_view("utf"), "sha", "iso", "rfc", "md", "aes", "http",
-                              "gpt", "ipv", "xxh"});
+constexpr WordSet<32> kStandards("utf sha iso rfc md aes http gpt ipv xxh");
 
 bool is_ticket(std::string_view text) {
   if (text.front() == '#') return text.size() <= 8 && all_digits(text.substr(1));
@@ -226,78 +225,11 @@ constexpr WordTable kUnits({
     {"x", {Dimension::factor, 1}},
 });
 
-constexpr WordSet kExtensions({
-    std::string_view("c"),
-    "h",
-    "cc",
-    "cpp",
-    "cxx",
-    "hpp",
-    "cs",
-    "css",
-    "csv",
-    "cfg",
-    "conf",
-    "cmake",
-    "db",
-    "diff",
-    "docx",
-    "env",
-    "exe",
-    "fbs",
-    "gif",
-    "go",
-    "gz",
-    "htm",
-    "html",
-    "ini",
-    "ipynb",
-    "java",
-    "jpg",
-    "js",
-    "json",
-    "jsonl",
-    "jsx",
-    "kt",
-    "lock",
-    "log",
-    "lua",
-    "md",
-    "mjs",
-    "mod",
-    "pdf",
-    "php",
-    "png",
-    "proto",
-    "ps1",
-    "py",
-    "rb",
-    "rs",
-    "rst",
-    "scala",
-    "scss",
-    "sh",
-    "sql",
-    "sqlite",
-    "sum",
-    "svelte",
-    "svg",
-    "swift",
-    "tar",
-    "tf",
-    "toml",
-    "ts",
-    "tsv",
-    "tsx",
-    "txt",
-    "vue",
-    "xlsx",
-    "xml",
-    "yaml",
-    "yml",
-    "zig",
-    "zip",
-});
+constexpr WordSet<256> kExtensions(
+    "c h cc cpp cxx hpp cs css csv cfg conf cmake db diff docx env exe fbs gif go gz htm "
+    "html ini ipynb java jpg js json jsonl jsx kt lock log lua md mjs mod pdf php png "
+    "proto ps1 py rb rs rst scala scss sh sql sqlite sum svelte svg swift tar tf toml ts "
+    "tsv tsx txt vue xlsx xml yaml yml zig zip");
 
 struct Suffix {
   Unit unit;

@@ -139,6 +139,12 @@ inline bool is_thousands(const char* comma, const char* begin, const char* end) 
   return comma > begin && digit(-1) && digit(1) && digit(2) && digit(3) && !digit(4);
 }
 
+/// '?', '=' and '&' inside an address.
+inline bool is_query(const char* at, const char* end, Class mask) {
+  return (mask & kSlash) != 0 && (mask & kColon) != 0 && (*at == '?' || *at == '=' || *at == '&') &&
+         at + 1 < end && (class_of(at[1]) & kWord) != 0;
+}
+
 }  // namespace scan
 
 /// Calls sink.word(Word), sink.chunk(Chunk) at each chunk's end, and sink.stop(char) at every
@@ -181,6 +187,9 @@ void scan_text(std::string_view text, Sink& sink) {
             {word, static_cast<std::size_t>(at - word)}, static_cast<Class>(first | tail), tail});
       } else if ((c & kJoin) != 0 || (c == kComma && is_thousands(at, begin, end))) {
         mask |= c;
+        ++joins;
+        ++at;
+      } else if (is_query(at, end, mask)) {
         ++joins;
         ++at;
       } else {

@@ -45,15 +45,18 @@ class WordTable {
   std::array<Value, kSlots> values_{};
 };
 
-/// The words themselves.
-template <std::size_t kRows>
+/// The words themselves, given as one text with a space between them. kSlots: a power of two, more
+/// than twice the words.
+template <std::size_t kSlots>
 class WordSet {
+  static_assert(std::has_single_bit(kSlots));
+
  public:
-  constexpr explicit WordSet(const std::string_view (&words)[kRows]) {
-    for (const auto& word : words) {
-      std::size_t slot = word_hash(word) & (kSlots - 1);
-      while (keys_[slot] != 0) slot = (slot + 1) & (kSlots - 1);
-      keys_[slot] = word_hash(word);
+  constexpr explicit WordSet(std::string_view words) {
+    while (!words.empty()) {
+      const std::size_t space = words.find(' ');
+      add(word_hash(words.substr(0, space)));
+      words = space == std::string_view::npos ? std::string_view{} : words.substr(space + 1);
     }
   }
   constexpr bool has(std::uint64_t hash) const {
@@ -66,7 +69,12 @@ class WordSet {
   constexpr bool has(std::string_view word) const { return has(word_hash(word)); }
 
  private:
-  static constexpr std::size_t kSlots = std::bit_ceil(kRows * 2 + 1);
+  constexpr void add(std::uint64_t hash) {
+    std::size_t slot = hash & (kSlots - 1);
+    while (keys_[slot] != 0) slot = (slot + 1) & (kSlots - 1);
+    keys_[slot] = hash;
+  }
+
   std::array<std::uint64_t, kSlots> keys_{};
 };
 

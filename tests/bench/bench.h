@@ -18,6 +18,8 @@ int long_session_bench();
 int turn_overhead_bench();
 /// Figures out of 1 GiB of other programs' logs.
 int log_bench();
+/// Gate, facts and scores of compactions of 100 KB.
+int quality_bench();
 
 /// Wall time of one call.
 template <class Body>
