@@ -156,6 +156,16 @@ Result<void> apply_environment(Config& config, const Environment& environment) {
       number_from(environment, "DAYBOOK_MAX_ITERATIONS", 1, kMaxIterations, config.max_iterations));
   DAYBOOK_TRY(number_from(environment, "DAYBOOK_TURN_TIMEOUT_MS", 0, kMaxTimeoutMs,
                           config.turn_timeout_ms));
+  DAYBOOK_TRY(number_from(environment, "DAYBOOK_COMPACTION_CAP_TOKENS", kLeastCompactionCap,
+                          kMaxTokens, config.compaction_cap_tokens));
+  DAYBOOK_TRY(number_from(environment, "DAYBOOK_COMPACTION_SUMMARY_MAX_TOKENS", kLeastSummaryTokens,
+                          kMaxTokens, config.compaction_summary_max_tokens));
+  const std::string_view compaction = variable(environment, "DAYBOOK_COMPACTION");
+  if (!compaction.empty() && compaction != "auto" && compaction != "off") {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("DAYBOOK_COMPACTION must be auto or off, not '{}'", compaction));
+  }
+  if (!compaction.empty()) config.compaction = compaction == "auto";
   const std::string_view mode = variable(environment, "DAYBOOK_APPROVAL_MODE");
   return mode.empty() ? Result<void>() : set_approval_mode(config, mode, "DAYBOOK_APPROVAL_MODE");
 }

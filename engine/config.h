@@ -64,10 +64,13 @@ struct Config {
   std::string model;  // "provider:model"; "": none is set
   std::string agent = "cowork";
   schema::ApprovalMode approval_mode = schema::ApprovalMode::interactive;
-  std::uint32_t max_iterations = 50;  // model responses a turn may use
-  std::uint32_t turn_timeout_ms = 0;  // 0: no limit
-  std::string journal;                // folder
-  std::string prices;                 // file that goes over the shipped prices; "": none
+  std::uint32_t max_iterations = 50;                     // model responses a turn may use
+  std::uint32_t turn_timeout_ms = 0;                     // 0: no limit
+  bool compaction = true;                                // of a history that grows too long
+  std::uint32_t compaction_cap_tokens = 250'000;         // on the trigger, whatever the window
+  std::uint32_t compaction_summary_max_tokens = 16'000;  // of a summary, reasoning included
+  std::string journal;                                   // folder
+  std::string prices;  // file that goes over the shipped prices; "": none
   std::map<std::string, ProviderConfig, std::less<>> providers;
   std::map<std::string, ModelOverride, std::less<>> models;  // by "provider:model" or "prefix*"
   std::map<std::string, AgentProfile, std::less<>> agents;

@@ -277,6 +277,13 @@ Result<void> read_top(Config& config, const toml::table& root, std::string_view 
   reader.text("model", config.model);
   reader.text("agent", config.agent);
   reader.number("max_iterations", config.max_iterations, 1, kMaxIterations);
+  if (const auto mode = reader.choice("compaction", {"auto", "off"})) {
+    config.compaction = *mode == "auto";
+  }
+  reader.number("compaction_cap_tokens", config.compaction_cap_tokens, kLeastCompactionCap,
+                kMaxTokens);
+  reader.number("compaction_summary_max_tokens", config.compaction_summary_max_tokens,
+                kLeastSummaryTokens, kMaxTokens);
   reader.number("turn_timeout_ms", config.turn_timeout_ms, 0, kMaxTimeoutMs);
   DAYBOOK_TRY(for_each_table(reader, "models", [&](const std::string& name, const toml::table& t) {
     return read_model(t, file, name, config.models[name]);

@@ -13,6 +13,10 @@ enum class ConfigScope {
 };
 
 inline constexpr std::uint32_t kMaxIterations = 10'000;
+/// Below it a compacted block would hold nothing of use.
+inline constexpr std::uint32_t kLeastCompactionCap = 4'000;
+inline constexpr std::uint32_t kLeastSummaryTokens = 500;
+inline constexpr std::uint32_t kMaxTokens = 100'000'000;
 inline constexpr std::uint32_t kMaxTimeoutMs = 86'400'000;  // a day
 
 /// Puts the keys of `text` over `config`. `file` names it in errors, which say file, line and what

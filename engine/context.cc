@@ -2,49 +2,10 @@
 
 #include <algorithm>
 
+#include "engine/history.h"
+
 namespace daybook::engine {
 namespace {
-
-Result<Block> neutral_block(journal::Journal& journal, const schema::BlockT& from) {
-  Block block;
-  block.kind = from.kind;
-  auto text = journal::content_bytes(journal, from.text.get());
-  if (!text) return fail(std::move(text.error()));
-  block.text = std::move(*text);
-  auto opaque = journal::content_bytes(journal, from.opaque.get());
-  if (!opaque) return fail(std::move(opaque.error()));
-  block.opaque = std::move(*opaque);
-  block.field = from.field;
-  block.call_id = from.call_id;
-  block.provider_call_id = from.provider_call_id;
-  block.tool = from.tool;
-  block.arguments_state = from.arguments_state;
-  block.arguments_error = from.arguments_error;
-  return block;
-}
-
-Result<Message> neutral_message(journal::Journal& journal, const schema::PendingMessageT& from,
-                                const Codec& codec) {
-  Message message;
-  message.role = static_cast<Role>(from.role);
-  auto text = journal::content_bytes(journal, from.text.get());
-  if (!text) return fail(std::move(text.error()));
-  message.text = std::move(*text);
-  for (const auto& each : from.blocks) {
-    // Reasoning is bound to the wire format it came in; another provider would refuse it.
-    if (each->kind == schema::BlockKind::reasoning && from.provider_kind != codec.kind()) continue;
-    auto block = neutral_block(journal, *each);
-    if (!block) return fail(std::move(block.error()));
-    message.blocks.push_back(std::move(*block));
-  }
-  for (const auto& each : from.results) {
-    auto result = journal::content_bytes(journal, each->text.get());
-    if (!result) return fail(std::move(result.error()));
-    message.results.push_back(
-        {each->provider_call_id, each->tool, std::move(*result), each->is_error});
-  }
-  return message;
-}
 
 std::vector<schema::Segment> segments_of(const std::vector<BlobRef>& refs) {
   std::vector<schema::Segment> segments;
@@ -80,35 +41,48 @@ std::vector<std::uint32_t> place_markers(const SessionState& state, std::size_t 
 
 Result<std::string> render_pending(journal::Journal& journal, const Codec& codec,
                                    const schema::PendingMessageT& pending) {
-  auto message = neutral_message(journal, pending, codec);
+  auto message = neutral_message(journal, pending, codec.kind());
   if (!message) return fail(std::move(message.error()));
   return codec.render_message(*message);
 }
 
+Result<std::string> render_block(journal::Journal& journal, const Codec& codec,
+                                 const schema::ContentT& block) {
+  Message message;
+  auto text = journal::content_bytes(journal, &block);
+  if (!text) return text;
+  message.text = std::move(*text);
+  return codec.render_message(message);
+}
+
 Result<std::vector<std::string>> render_history(journal::Journal& journal,
                                                 const SessionState& state, const Codec& codec) {
-  // The fold itself says which messages each request took up.
   std::vector<std::string> rendered;
-  SessionState shadow = empty_state();
-  Result<void> status;
-  const auto take = [&]() -> Result<void> {
-    for (const auto& message : shadow.pending) {
-      auto bytes = render_pending(journal, codec, *message);
-      if (!bytes) return fail(std::move(bytes.error()));
-      rendered.push_back(std::move(*bytes));
-    }
-    return {};
-  };
   auto session = SessionId::parse(state.session);
   if (!session) return fail(std::move(session.error()));
-  auto read = journal.read(*session, 1, journal::ReadMode::strict, [&](const auto& entry) {
-    if (entry.version > state.version) return false;
-    if (entry.event->payload_type() == schema::Payload::ModelRequested) status = take();
-    if (status) status = evolve(shadow, *entry.event, entry.bytes);
+  const auto& marks = state.request->marks;
+  const bool block_sent = !marks.empty() && marks[0].is_block();
+  if (block_sent || state.compaction->block_pending) {
+    // The block is no event's own message: the compaction that made it holds its text.
+    auto bytes = render_block(journal, codec, *state.compaction->block);
+    if (!bytes) return fail(std::move(bytes.error()));
+    rendered.push_back(std::move(*bytes));
+  }
+  const std::size_t head = block_sent ? 1 : 0;
+  if (head == marks.size() && state.pending.empty()) return rendered;
+  const std::uint64_t first =
+      head < marks.size() ? marks[head].first() : state.pending.front()->mark->first();
+  Result<void> status;
+  auto read = read_messages(journal, *session, first, state.version, [&](const PastMessage& past) {
+    auto bytes = render_pending(journal, codec, past);
+    if (bytes) {
+      rendered.push_back(std::move(*bytes));
+    } else {
+      status = fail(std::move(bytes.error()));
+    }
     return status.has_value();
   });
   if (!read) return fail(std::move(read.error()));
-  if (status) status = take();
   if (!status) return fail(std::move(status.error()));
   return rendered;
 }
@@ -130,12 +104,28 @@ Result<std::vector<BlobRef>> RequestBuilder::new_messages(const SessionState& st
     for (auto& bytes : *history) refs.push_back(keep(request, std::move(bytes)));
     return refs;
   }
+  if (last.rebase) {
+    forget();
+    if (state.compaction->block_pending) {
+      auto bytes = render_block(journal_, codec, *state.compaction->block);
+      if (!bytes) return fail(std::move(bytes.error()));
+      refs.push_back(keep(request, std::move(*bytes)));
+    }
+    for (const auto& ref : last.messages) refs.push_back(BlobRef::from(&ref));
+  }
   for (const auto& message : state.pending) {
     auto bytes = render_pending(journal_, codec, *message);
     if (!bytes) return fail(std::move(bytes.error()));
     refs.push_back(keep(request, std::move(*bytes)));
   }
   return refs;
+}
+
+/// What a compaction took out of the view is not needed again.
+void RequestBuilder::forget() {
+  body_ = RequestBody();
+  system_ = tools_ = messages_ = Views();
+  cache_.clear();
 }
 
 Result<std::string_view> RequestBuilder::segment(const BlobRef& ref) {
@@ -190,7 +180,8 @@ Result<PreparedRequest> RequestBuilder::build(const SessionState& state, const M
   const auto& last = *state.request;
   auto messages = new_messages(state, codec, request);
   if (!messages) return fail(std::move(messages.error()));
-  const bool continues = last.version != 0 && last.provider_kind == codec.kind();
+  const bool same_kind = last.provider_kind == codec.kind();
+  const bool continues = last.version != 0 && same_kind && !last.rebase;
   static const std::vector<schema::BlobRef> kNothing;
   const auto& base = continues ? last.messages : kNothing;
   const std::size_t count = base.size() + messages->size();
@@ -214,10 +205,11 @@ Result<PreparedRequest> RequestBuilder::build(const SessionState& state, const M
   if (!same_system) event.system = segments_of(system);
   if (!same_tools) event.tools = segments_of(tools);
   if (last.version != 0) {
-    if (!continues) event.changed.emplace_back("provider");
+    if (!same_kind) event.changed.emplace_back("provider");
+    if (last.rebase) event.changed.emplace_back("compaction");
     if (last.model != choice.model) event.changed.emplace_back("model");
-    if (!same_system) event.changed.emplace_back("system");
-    if (!same_tools) event.changed.emplace_back("tools");
+    if (!same(last.system, system)) event.changed.emplace_back("system");
+    if (!same(last.tools, tools)) event.changed.emplace_back("tools");
   }
 
   const std::string head = codec.head(choice.params);

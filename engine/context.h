@@ -58,11 +58,12 @@ class RequestBuilder {
   Result<void> load(const SessionState& state, const Codec& codec);
 
  private:
+  void forget();
   BlobRef keep(PreparedRequest& request, std::string bytes);
   /// Messages that the base request does not have.
   Result<std::vector<BlobRef>> new_messages(const SessionState& state, const Codec& codec,
                                             PreparedRequest& request);
-  /// Segments and their bytes in cache_, which never lets go of any.
+  /// Segments and their bytes in cache_, which lets go of them together with the views.
   struct Views {
     std::vector<BlobRef> refs;
     std::vector<std::string_view> bytes;
@@ -83,7 +84,11 @@ class RequestBuilder {
   RequestBody body_;
 };
 
-/// Every message of a session's history, rendered for another wire format.
+/// The block of a compaction, as a message.
+Result<std::string> render_block(journal::Journal& journal, const Codec& codec,
+                                 const schema::ContentT& block);
+
+/// Every message of the view, rendered for another wire format.
 Result<std::vector<std::string>> render_history(journal::Journal& journal,
                                                 const SessionState& state, const Codec& codec);
 

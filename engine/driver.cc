@@ -101,23 +101,28 @@ asio::awaitable<Result<TurnReport>> Driver::Impl::loop() {
 }
 
 Driver::Impl::Report Driver::Impl::perform(Step step) {
-  return std::visit(Overloaded{
-                        [](step::Idle) -> Report { co_return TurnReport{}; },
-                        [this](step::AbandonModel) { return abandon_model(); },
-                        [this](step::RequestModel s) { return request_model(s); },
-                        [this](step::RefuseCall s) { return refuse_call(std::move(s)); },
-                        [this](step::AskApproval s) { return ask_approval(std::move(s)); },
-                        [this](step::RunCalls s) { return run_calls(std::move(s)); },
-                        [this](step::SettleCall s) { return settle_call(std::move(s)); },
-                        [](step::AwaitReconcile s) -> Report {
-                          TurnReport report;
-                          report.kind = Kind::needs_reconcile;
-                          report.calls = s.call_ids;
-                          co_return report;
-                        },
-                        [this](step::EndTurn s) { return end_turn(std::move(s)); },
-                    },
-                    std::move(step));
+  return std::visit(
+      Overloaded{
+          [](step::Idle) -> Report { co_return TurnReport{}; },
+          [this](step::AbandonModel) { return abandon_model(); },
+          [this](step::RequestModel s) { return request_model(s); },
+          [this](step::StartCompaction s) { return start_compaction(std::move(s)); },
+          [this](step::RequestSummary s) { return request_summary(s); },
+          [this](step::CommitCompaction s) { return commit_compaction(std::move(s)); },
+          [this](step::CancelCompaction s) { return cancel_compaction(std::move(s)); },
+          [this](step::RefuseCall s) { return refuse_call(std::move(s)); },
+          [this](step::AskApproval s) { return ask_approval(std::move(s)); },
+          [this](step::RunCalls s) { return run_calls(std::move(s)); },
+          [this](step::SettleCall s) { return settle_call(std::move(s)); },
+          [](step::AwaitReconcile s) -> Report {
+            TurnReport report;
+            report.kind = Kind::needs_reconcile;
+            report.calls = s.call_ids;
+            co_return report;
+          },
+          [this](step::EndTurn s) { return end_turn(std::move(s)); },
+      },
+      std::move(step));
 }
 
 void Driver::Impl::stop(std::string reason) {

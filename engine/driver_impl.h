@@ -1,4 +1,4 @@
-// The driver's inside, shared by its four .cc files. Heavy: nothing else includes it.
+// The driver's inside, shared by its .cc files. Heavy: nothing else includes it.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/block_source.h"
 #include "engine/driver.h"
+#include "engine/summary_request.h"
 #include "engine/tool_run.h"
 
 namespace daybook::engine {
@@ -37,14 +39,27 @@ class Driver::Impl {
   Report perform(Step step);
   Report abandon_model();
   Report request_model(step::RequestModel step);
+  Report start_compaction(step::StartCompaction step);
+  Report request_summary(step::RequestSummary step);
+  Report commit_compaction(step::CommitCompaction step);
+  Report cancel_compaction(step::CancelCompaction step);
   Report refuse_call(step::RefuseCall step);
   Report ask_approval(step::AskApproval step);
   Report run_calls(step::RunCalls step);
   Report settle_call(step::SettleCall step);
   Report end_turn(step::EndTurn step);
 
-  journal::Batch outcome_batch(const ModelOutcome& outcome, std::uint64_t causation);
-  std::int64_t retry_time(const Failure& failure);
+  /// Waits until `not_before_ns`; false: the turn is to be stopped.
+  asio::awaitable<bool> wait_until(std::int64_t not_before_ns);
+  asio::awaitable<std::shared_ptr<ModelOutcome>> ask(ModelCall call, DeltaSink sink);
+  ModelCall model_call(std::shared_ptr<const std::string> body) const;
+  /// Everything about an outcome, behind what it observed of rate limits.
+  void add_outcome(journal::Batch& batch, const ModelOutcome& outcome, std::uint64_t causation,
+                   std::uint32_t failures);
+  std::int64_t retry_time(const Failure& failure, std::uint32_t failures);
+  Result<std::vector<PastItem>> compacted_span();
+  asio::awaitable<std::string> spill_transcript(std::string transcript);
+  schema::CompactionCommittedT committed(journal::Batch& batch, SourcedBlock sourced);
   Result<std::string> answer_text();
   Result<executor::ToolRequest> tool_request(const CallState& call);
   struct Planned {

@@ -185,8 +185,9 @@ struct ModelCall {
   std::vector<std::string> headers;  // as Codec::headers gave them, plus the configuration's
   std::string key;                   // masked in whatever comes back, from 8 bytes on
   std::shared_ptr<const std::string> body;
-  std::uint32_t request = 0;  // for the script provider: which request of the session,
+  std::uint32_t request = 0;  // for the script provider: which request of the lineage,
   std::uint32_t attempt = 0;  // and which attempt of it
+  bool summary = false;       // asks for a summary, with a numbering of its own
   std::uint32_t connect_timeout_ms = 20'000;
   std::uint32_t idle_timeout_ms = 300'000;  // without a byte
 };

@@ -142,8 +142,9 @@ std::string failure_text(const schema::TurnStateT& turn) {
     return fmt::format("{}: {}", who, turn.failure_message);
   }
   return fmt::format(
-      "the session no longer fits the model's context window (the provider said: {}); start a new "
-      "session, or resume with a model whose window is larger",
+      "the session no longer fits the model's context window, and compaction cannot make it "
+      "shorter "
+      "(the provider said: {}); resume with a model whose window is larger, or start a new session",
       turn.failure_message);
 }
 
@@ -152,13 +153,37 @@ bool retryable(schema::FailureKind kind) {
   return kind == retryable_status || kind == connection || kind == stream_cut;
 }
 
+std::string rejection(const schema::CompactionStateT& compaction) {
+  std::string codes;
+  for (const auto& finding : compaction.findings) {
+    if (codes.find(finding->code) != std::string::npos) continue;
+    codes += (codes.empty() ? "" : ", ") + finding->code;
+  }
+  return fmt::format("{} summaries were not accepted, the last for {}", compaction.replies, codes);
+}
+
+Step next_for_compaction(const SessionState& state, const Signals& signals, const Limits& limits) {
+  const auto& c = *state.compaction;
+  if (signals.stop) return step::CancelCompaction{signals.reason};
+  if (c.replies > 0 && c.verdict == schema::GateVerdict::usable) return step::CommitCompaction{};
+  if (c.replies >= limits.compaction.max_replies) return step::CommitCompaction{rejection(c)};
+  // A call that a person stopped is made again by whoever goes on.
+  const bool stopped = c.failure == schema::FailureKind::cancelled;
+  if (c.failures > 0 && !stopped && (!retryable(c.failure) || c.failures >= limits.max_attempts)) {
+    return step::CommitCompaction{
+        fmt::format("the summariser could not be asked: {}", c.failure_message)};
+  }
+  return step::RequestSummary{c.attempts + 1, c.failures > 0 ? c.retry_at : 0};
+}
+
 }  // namespace
 
 Step next(const SessionState& state, const ToolTable& tools, const Signals& signals,
           const Limits& limits) {
   const auto& turn = *state.turn;
   if (!turn.open) return step::Idle{};
-  if (state.request->open) return step::AbandonModel{};
+  if (state.request->open || state.compaction->request_open) return step::AbandonModel{};
+  if (state.compaction->open) return next_for_compaction(state, signals, limits);
   if (!state.calls.empty()) return next_for_calls(state, tools, signals);
   if (turn.replied) return after_reply(state);
   if (signals.stop) return stop(state, signals);
@@ -173,9 +198,15 @@ Step next(const SessionState& state, const ToolTable& tools, const Signals& sign
     if (turn.failure == schema::FailureKind::cancelled) {
       return step::EndTurn{TurnOutcome::interrupted, turn.failure_message, {}, false};
     }
+    const bool overflow = turn.failure == schema::FailureKind::context_overflow;
+    const auto cut = overflow ? due_compaction(state, limits.compaction) : std::nullopt;
+    if (cut) return step::StartCompaction{*cut};
     if (!retryable(turn.failure) || turn.failures >= limits.max_attempts) {
       return step::EndTurn{TurnOutcome::failed, failure_text(turn), {}, false};
     }
+  }
+  if (auto cut = due_compaction(state, limits.compaction)) {
+    return step::StartCompaction{std::move(*cut)};
   }
   return step::RequestModel{state.request->attempts + 1, turn.failures > 0 ? turn.retry_at : 0};
 }

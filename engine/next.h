@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/compaction.h"
 #include "engine/state.h"
 #include "executor/executor.h"
 
@@ -30,6 +31,7 @@ struct Limits {
   std::uint32_t max_attempts = 6;            // of one model request
   std::int64_t first_backoff_ms = 500;       // doubled with every failure, with jitter
   std::int64_t longest_backoff_ms = 30'000;  // a provider's Retry-After may be longer
+  CompactionLimits compaction;
 };
 
 namespace step {
@@ -37,12 +39,32 @@ namespace step {
 /// No turn is open.
 struct Idle {};
 
-/// A request without an outcome: a process died while it was under way.
+/// A request without an outcome, of the turn or of its compaction: a process died meanwhile.
 struct AbandonModel {};
 
 struct RequestModel {
   std::uint32_t attempt = 1;
   std::int64_t not_before_ns = 0;  // UTC
+};
+
+/// The view has become too long: its head is to be replaced.
+struct StartCompaction {
+  CutPoint cut;
+};
+
+/// Ask the summariser; the reply before it, if there was one, was not accepted.
+struct RequestSummary {
+  std::uint32_t attempt = 1;
+  std::int64_t not_before_ns = 0;  // UTC
+};
+
+/// Put the block in place: with the summary, or without one for this reason.
+struct CommitCompaction {
+  std::string reason;
+};
+
+struct CancelCompaction {
+  std::string reason;
 };
 
 /// A call that cannot run, and what the model is told.
@@ -87,9 +109,10 @@ struct EndTurn {
 
 }  // namespace step
 
-using Step = std::variant<step::Idle, step::AbandonModel, step::RequestModel, step::RefuseCall,
-                          step::AskApproval, step::RunCalls, step::SettleCall, step::AwaitReconcile,
-                          step::EndTurn>;
+using Step = std::variant<step::Idle, step::AbandonModel, step::RequestModel, step::StartCompaction,
+                          step::RequestSummary, step::CommitCompaction, step::CancelCompaction,
+                          step::RefuseCall, step::AskApproval, step::RunCalls, step::SettleCall,
+                          step::AwaitReconcile, step::EndTurn>;
 
 Step next(const SessionState& state, const ToolTable& tools, const Signals& signals,
           const Limits& limits);

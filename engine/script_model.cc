@@ -58,6 +58,8 @@ class Reader {
   Result<T> one_of(const toml::table& table, std::string_view key,
                    const std::pair<std::string_view, T> (&names)[N], T otherwise) const;
   Result<ScriptStep> response(const toml::table& table) const;
+  Result<void> steps(const toml::table& root, std::string_view key,
+                     std::vector<ScriptStep>& to) const;
   Result<void> calls(const toml::table& table, Reply& reply) const;
   Result<Block> call(const toml::table& table) const;
   Result<void> usage(const toml::table& table, Usage& usage) const;
@@ -249,21 +251,30 @@ Result<ScriptStep> Reader::response(const toml::table& table) const {
   return step;
 }
 
+Result<void> Reader::steps(const toml::table& root, std::string_view key,
+                           std::vector<ScriptStep>& to) const {
+  const toml::node* node = root.get(key);
+  if (node == nullptr) return {};
+  const toml::array* array = node->as_array();
+  if (array == nullptr) return wrong(*node, fmt::format("write it as [[{}]]", key));
+  for (const auto& each : *array) {
+    if (!each.is_table()) return wrong(each, fmt::format("write it as [[{}]]", key));
+    auto step = response(*each.as_table());
+    if (!step) return fail(std::move(step.error()));
+    to.push_back(std::move(*step));
+  }
+  return {};
+}
+
 Result<Scenario> Reader::scenario(const toml::table& root) {
-  DAYBOOK_TRY(only(root, {"title", "response"}));
-  const toml::node* node = root.get("response");
-  const toml::array* array = node == nullptr ? nullptr : node->as_array();
-  if (array == nullptr || array->empty()) {
+  DAYBOOK_TRY(only(root, {"title", "response", "summary"}));
+  Scenario scenario;
+  DAYBOOK_TRY(steps(root, "response", scenario.steps));
+  if (scenario.steps.empty()) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{}:1:1: a scenario needs at least one [[response]]", file_));
   }
-  Scenario scenario;
-  for (const auto& each : *array) {
-    if (!each.is_table()) return wrong(each, "write responses as [[response]]");
-    auto step = response(*each.as_table());
-    if (!step) return fail(std::move(step.error()));
-    scenario.steps.push_back(std::move(*step));
-  }
+  DAYBOOK_TRY(steps(root, "summary", scenario.summaries));
   return scenario;
 }
 
@@ -287,17 +298,18 @@ class ScriptModel : public Model {
 
  private:
   tl::expected<Reply, Failure> reply_to(const ModelCall& call) const {
-    if (call.request == 0 || call.request > scenario_.steps.size()) {
+    const auto& steps = call.summary ? scenario_.summaries : scenario_.steps;
+    if (call.request == 0 || call.request > steps.size()) {
       return tl::unexpected(
           Failure{FailureKind::permanent,
                   0,
-                  fmt::format("the scenario ends after response {}, there is none for request {}",
-                              scenario_.steps.size(), call.request),
+                  fmt::format("the scenario ends after {} {}, there is none for request {}",
+                              call.summary ? "summary" : "response", steps.size(), call.request),
                   "",
                   {},
                   {}});
     }
-    const ScriptStep& step = scenario_.steps[call.request - 1];
+    const ScriptStep& step = steps[call.request - 1];
     if (step.failure && call.attempt <= step.failures) return tl::unexpected(*step.failure);
     return step.reply;
   }

@@ -21,6 +21,7 @@ struct ScriptStep {
 
 struct Scenario {
   std::vector<ScriptStep> steps;
+  std::vector<ScriptStep> summaries;  // replies of the summariser
 };
 
 /// Errors name line and column.
@@ -28,7 +29,8 @@ Result<Scenario> parse_scenario(std::string_view toml, std::string_view file_nam
 Result<Scenario> load_scenario(const std::string& path);
 
 /// Answers request N of a session with the scenario's response N, so that a resumed session goes
-/// on where it was. A request beyond the last response is a permanent failure.
+/// on where it was, and the Nth request for a summary with summary N. A request beyond the last
+/// one is a permanent failure.
 std::unique_ptr<Model> make_script_model(Scenario scenario, Clock& clock);
 
 /// The wire format of script requests: neutral, readable JSON.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/state_compaction.h"
+
 namespace daybook::engine {
 namespace {
 
@@ -57,12 +59,15 @@ class Evolver {
   Result<void> on(const schema::ApprovalRequested& e);
   Result<void> on(const schema::ApprovalDecided& e);
   Result<void> on(const schema::ApprovalCleared& e);
+  Result<void> on_compaction();
 
   CallState* call(const flatbuffers::String* call_id);
   void add_call(const schema::Block& block);
+  void take_up_marks();
+  void take_usage(const schema::Usage* usage);
   void answer(CallState& call, const schema::Content* result, bool is_error);
   void gather_results();
-  std::unique_ptr<schema::PendingMessageT>& push(schema::MessageRole role);
+  std::unique_ptr<schema::PendingMessageT>& push(schema::MessageRole role, std::uint64_t first);
 
   SessionState& s_;
   const schema::Event& event_;
@@ -75,9 +80,11 @@ CallState* Evolver::call(const flatbuffers::String* call_id) {
   return nullptr;
 }
 
-std::unique_ptr<schema::PendingMessageT>& Evolver::push(schema::MessageRole role) {
+std::unique_ptr<schema::PendingMessageT>& Evolver::push(schema::MessageRole role,
+                                                        std::uint64_t first) {
   auto& message = s_.pending.emplace_back(std::make_unique<schema::PendingMessageT>());
   message->role = role;
+  message->mark = std::make_unique<schema::ViewMark>(first, s_.turn->number, role, false);
   return message;
 }
 
@@ -132,13 +139,17 @@ Result<void> Evolver::on(const schema::TurnStarted& e) {
   turn->model = copy(e.model());
   turn->max_iterations = e.max_iterations();
   s_.turn = std::move(turn);
-  if (e.prompt() != nullptr) push(schema::MessageRole::user)->text = copy(e.prompt());
+  s_.compaction->gave_up = false;
+  if (e.prompt() == nullptr) return {};
+  push(schema::MessageRole::user, event_.version())->text = copy(e.prompt());
+  if (!s_.first_prompt) s_.first_prompt = copy(e.prompt());
   return {};
 }
 
 Result<void> Evolver::on(const schema::TurnEnded& e) {
   if (!s_.turn->open || e.turn() != s_.turn->number) return refuse("that turn is not open");
   if (s_.request->open) return refuse("a model request has no outcome");
+  if (s_.compaction->open) return refuse("a compaction is under way");
   if (!s_.calls.empty()) return refuse("tool calls have no answer");
   s_.turn->open = false;
   s_.turn->outcome = e.outcome();
@@ -150,6 +161,7 @@ Result<void> Evolver::on(const schema::TurnEnded& e) {
 Result<void> Evolver::on(const schema::ModelRequested& e) {
   if (!s_.turn->open) return refuse("no turn is open");
   if (s_.request->open) return refuse("the request before it has no outcome");
+  if (s_.compaction->open) return refuse("a compaction is under way");
   if (!s_.calls.empty()) return refuse("tool calls have no answer");
   auto& r = *s_.request;
   if (e.request() != r.responses + 1 || e.attempt() != r.attempts + 1) {
@@ -158,14 +170,18 @@ Result<void> Evolver::on(const schema::ModelRequested& e) {
   if (e.base() == 0) {
     if (e.shared() != 0) return refuse("a request without a base shares nothing");
     r.messages.clear();
-  } else if (e.base() != r.version || e.shared() != r.messages.size()) {
+  } else if (e.base() != r.version || e.shared() != r.messages.size() || r.rebase) {
     return refuse("its base is not the request before it");
   }
+  take_up_marks();
   for (const auto& ref : copy(e.appended())) r.messages.push_back(ref);
   if (e.system() != nullptr || e.base() == 0) r.system = copy(e.system());
   if (e.tools() != nullptr || e.base() == 0) r.tools = copy(e.tools());
   r.markers.clear();
   if (e.markers() != nullptr) r.markers.assign(e.markers()->begin(), e.markers()->end());
+  if (r.marks.size() != r.messages.size()) return refuse("its messages are not those of the view");
+  r.rebase = false;
+  r.body_size = e.body_size();
   r.version = event_.version();
   r.attempts = e.attempt();
   r.open = true;
@@ -174,6 +190,16 @@ Result<void> Evolver::on(const schema::ModelRequested& e) {
   r.model = copy(e.model());
   s_.pending.clear();
   return {};
+}
+
+/// The request carries the whole view: the block, what it had, and what was pending.
+void Evolver::take_up_marks() {
+  auto& marks = s_.request->marks;
+  if (s_.compaction->block_pending) {
+    marks.insert(marks.begin(), block_mark());
+    s_.compaction->block_pending = false;
+  }
+  for (const auto& message : s_.pending) marks.push_back(*message->mark);
 }
 
 void Evolver::add_call(const schema::Block& block) {
@@ -197,13 +223,14 @@ Result<void> Evolver::on(const schema::ModelResponded& e) {
   s_.request->open = false;
   s_.request->attempts = 0;
   ++s_.request->responses;
+  take_usage(e.usage());
   auto& turn = *s_.turn;
   ++turn.iterations;
   turn.failures = 0;
   turn.failure_message.clear();
   turn.retry_at = 0;
   turn.stop = e.stop();
-  auto& message = push(schema::MessageRole::assistant);
+  auto& message = push(schema::MessageRole::assistant, s_.request->version);
   message->provider_kind = s_.request->provider_kind;
   if (e.blocks() != nullptr) {
     for (const auto* block : *e.blocks()) {
@@ -213,6 +240,19 @@ Result<void> Evolver::on(const schema::ModelResponded& e) {
   }
   turn.replied = s_.calls.empty();
   return {};
+}
+
+/// What the view's size is known by until the next response.
+void Evolver::take_usage(const schema::Usage* usage) {
+  auto& r = *s_.request;
+  r.input_tokens = usage == nullptr ? 0 : reported_input(*usage);
+  r.output_tokens = usage == nullptr ? 0 : usage->output().value_or(0);
+  if (r.input_tokens == 0 || r.body_size == 0) return;
+  // Between one token in 8 bytes and one in little more than one: beyond that the figure is not
+  // about this body.
+  const std::uint64_t ratio = (r.input_tokens << 20U) / r.body_size;
+  r.tokens_per_mib =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(ratio, 1U << 17U, 900'000));
 }
 
 Result<void> Evolver::on(const schema::ModelFailed& e) {
@@ -339,7 +379,7 @@ void Evolver::answer(CallState& call, const schema::Content* result, bool is_err
 /// All calls of the assistant message are answered: the results become one message, in the order
 /// of the calls, whatever order they finished in.
 void Evolver::gather_results() {
-  auto& message = push(schema::MessageRole::tool);
+  auto& message = push(schema::MessageRole::tool, event_.version());
   for (auto& call : s_.calls) {
     auto& result = message->results.emplace_back(std::make_unique<schema::PendingResultT>());
     result->provider_call_id = std::move(call->provider_call_id);
@@ -350,12 +390,21 @@ void Evolver::gather_results() {
   s_.calls.clear();
 }
 
+/// Events of a compaction, and the calls of the summariser.
+Result<void> Evolver::on_compaction() {
+  const char* why = evolve_compaction(s_, event_);
+  if (why != nullptr) return refuse(why);
+  return {};
+}
+
 Result<void> Evolver::apply() {
-  // Another program's log keeps none of the engine's rules, and nothing in it is continued.
-  if (s_.imported && event_.payload_type() != Payload::OwnerAcquired &&
+  // Another program's log keeps none of the engine's rules, nor does a replay; nothing in them is
+  // continued.
+  if ((s_.imported || s_.replay) && event_.payload_type() != Payload::OwnerAcquired &&
       event_.payload_type() != Payload::OwnerReleased) {
     return {};
   }
+  if (is_of_compaction(s_, event_)) return on_compaction();
   switch (event_.payload_type()) {
     case Payload::OwnerAcquired:
       s_.epoch = event_.epoch();
@@ -398,10 +447,19 @@ Result<void> Evolver::apply() {
       return on(*event_.payload_as_ApprovalCleared());
     case Payload::SessionImported:
       return on(*event_.payload_as_SessionImported());
+    case Payload::ReplayStarted:
+      if (s_.turn->number != 0) return refuse("the session has turns");
+      s_.replay = true;
+      return {};
     case Payload::NoticeAdded:
     case Payload::RateLimitObserved:
     case Payload::ImportedLine:
+    case Payload::CompactionStarted:
+    case Payload::CompactionAttempted:
     case Payload::CompactionCommitted:
+    case Payload::CompactionCancelled:
+    case Payload::CompactionFailed:
+    case Payload::ReplayAttempted:
     case Payload::NONE:
       return {};
   }
@@ -417,6 +475,7 @@ SessionState empty_state() {
   state.policy = std::make_unique<schema::PolicyStateT>();
   state.turn = std::make_unique<schema::TurnStateT>();
   state.request = std::make_unique<schema::RequestStateT>();
+  state.compaction = std::make_unique<schema::CompactionStateT>();
   return state;
 }
 
@@ -461,7 +520,7 @@ Result<SessionState> unpack_state(std::string_view bytes) {
   }
   SessionState state;
   schema::GetSessionState(data)->UnPackTo(&state);
-  if (!state.hash || !state.policy || !state.turn || !state.request) {
+  if (!state.hash || !state.policy || !state.turn || !state.request || !state.compaction) {
     return fail(ErrorCode::corrupt, "a checkpoint of a session's state lacks a part");
   }
   return state;

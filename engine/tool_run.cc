@@ -2,45 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/result_cap.h"
+#include "engine/spill.h"
 #include "schema/json.h"
 
 namespace daybook::engine {
-namespace {
-
-/// What tools wrote is for the journal's owner alone, as the journal is.
-bool make_private_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  const auto parent = folder.parent_path();
-  if (!std::filesystem::exists(parent, error)) {
-    std::filesystem::create_directories(parent, error);
-    if (!error) chmod(parent.c_str(), 0700);
-  }
-  return mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST;
-}
-
-bool write_private_file(const std::string& path, std::string_view bytes) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return false;
-  while (!bytes.empty()) {
-    const ssize_t wrote = write(fd, bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) break;
-    bytes.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return close(fd) == 0 && bytes.empty();
-}
-
-}  // namespace
-
 Result<executor::Plan> ToolRunner::plan(const executor::ToolRequest& request) const {
   return executor_.plan(request);
 }
@@ -54,10 +23,10 @@ ToolDone ToolRunner::bound(const executor::ToolRequest& request, executor::Outco
     return done;
   }
   // The file is for read_file; the journal keeps the same bytes as a blob.
-  const auto folder = std::filesystem::path(spill_folder_) / request.session;
-  done.spill_path = (folder / (request.call_id + ".txt")).string();
-  const bool written =
-      make_private_folder(folder) && write_private_file(done.spill_path, outcome.result);
+  done.spill_path =
+      (std::filesystem::path(spill_folder_) / request.session / (request.call_id + ".txt"))
+          .string();
+  const bool written = write_spill(done.spill_path, outcome.result);
   // A command's output has a limit of its own, so the file may not hold all that was written.
   const auto& receipt = done.receipt;
   const std::string content =

@@ -22,6 +22,9 @@ class Walker {
     take(block->text());
     take(block->opaque());
   }
+  void take(const schema::QuotedUser* user) {
+    if (user != nullptr) take(user->text());
+  }
   template <class Item>
   void take(const flatbuffers::Vector<flatbuffers::Offset<Item>>* items) {
     if (items == nullptr) return;
@@ -49,7 +52,13 @@ class Walker {
     take(it.full_output());
   }
   void payload(const schema::ToolReconciled& it) { take(it.result()); }
-  void payload(const schema::CompactionCommitted& it) { take(it.summary()); }
+  void payload(const schema::CompactionCommitted& it) {
+    take(it.summary());
+    take(it.block());
+    take(it.users());
+  }
+  void payload(const schema::CompactionAttempted& it) { take(it.summary()); }
+  void payload(const schema::ReplayAttempted& it) { take(it.summary()); }
 
  private:
   const std::function<void(const BlobRef&)>& visit_;
@@ -83,6 +92,10 @@ void visit_blob_refs(const schema::Event& event, const std::function<void(const 
       return walker.payload(*event.payload_as_ToolReconciled());
     case Payload::CompactionCommitted:
       return walker.payload(*event.payload_as_CompactionCommitted());
+    case Payload::CompactionAttempted:
+      return walker.payload(*event.payload_as_CompactionAttempted());
+    case Payload::ReplayAttempted:
+      return walker.payload(*event.payload_as_ReplayAttempted());
     default:
       return;
   }

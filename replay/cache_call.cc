@@ -1,9 +1,12 @@
 #include "replay/cache_call.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "engine/state_compaction.h"
 #include "schema/json.h"
 
 namespace daybook::replay {
@@ -206,6 +209,10 @@ CacheCall CallReader::read(const Call& call) {
   made.parent = call.session->parent;
   made.forked = call.session->relation == schema::Relation::fork;
   made.lineage = call.lineage;
+  // Every request for a summary is a prompt of its own: none grows from the one before.
+  if (call.lineage == engine::kSummaryLineage) {
+    made.lineage += fmt::format(" {}", call.request_version);
+  }
   made.id = call.id.str();
   made.version = call.version;
   made.request_version = call.request_version;

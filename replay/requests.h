@@ -13,6 +13,7 @@ struct RebuiltRequest {
   std::uint64_t version = 0;  // of its ModelRequested
   std::uint32_t request = 0;
   std::uint32_t attempt = 0;
+  std::string lineage;  // "compaction": asks for a summary
   std::string body;
   bool identical = false;  // to what was sent, by size and digest
   /// When this build would render the new messages otherwise than recorded: which one, counted

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <utility>
 
+#include "engine/state_compaction.h"
 #include "tools/event_json.h"
 #include "tools/format.h"
 
@@ -20,10 +21,11 @@ class Progress : public engine::Observer {
 
   void on_event(const schema::Event& event, std::span<const std::byte>) override {
     if (const auto* e = event.payload_as_ModelRequested()) {
+      of_summariser_ = text_of(e->lineage()) == engine::kSummaryLineage;
       // The first one of a turn is none to this turn, whatever an earlier one tried.
       if (std::exchange(waited_, false)) line(fmt::format("model: attempt {}", e->attempt()));
     } else if (const auto* responded = event.payload_as_ModelResponded()) {
-      on_response(*responded);
+      if (!of_summariser_) on_response(*responded);
     } else if (const auto* failed = event.payload_as_ModelFailed()) {
       // A failure that ends the turn is told once, with what can be done about it.
       if (failed->retry_at() != 0) {
@@ -43,6 +45,8 @@ class Progress : public engine::Observer {
     } else if (const auto* unknown = event.payload_as_ToolOutcomeUnknown()) {
       line(fmt::format("{}: outcome unknown: {}", text_of(unknown->call_id()),
                        text_of(unknown->reason())));
+    } else {
+      on_compaction(event);
     }
   }
 
@@ -84,6 +88,35 @@ class Progress : public engine::Observer {
     }
   }
 
+  void on_compaction(const schema::Event& event) {
+    if (const auto* started = event.payload_as_CompactionStarted()) {
+      line(fmt::format("compaction {}: the context holds about {} tokens; summing up {} messages",
+                       started->number(), started->tokens(), started->replaced()));
+    } else if (const auto* attempt = event.payload_as_CompactionAttempted()) {
+      if (attempt->verdict() == schema::GateVerdict::usable) return;
+      line(fmt::format("compaction {}: summary {} was not accepted ({})", attempt->number(),
+                       attempt->attempt(), findings(*attempt)));
+    } else if (const auto* committed = event.payload_as_CompactionCommitted()) {
+      line(fmt::format("compaction {}: {} tokens became about {}{}{}", committed->number(),
+                       committed->tokens_before().value_or(0),
+                       committed->tokens_after().value_or(0),
+                       committed->summary() == nullptr ? ", without a summary: " : "",
+                       text_of(committed->reason())));
+    } else if (const auto* failed = event.payload_as_CompactionFailed()) {
+      line(fmt::format("compaction {}: given up: {}", failed->number(), text_of(failed->reason())));
+    }
+  }
+
+  static std::string findings(const schema::CompactionAttempted& attempt) {
+    std::string codes;
+    if (attempt.findings() == nullptr) return codes;
+    for (const auto* finding : *attempt.findings()) {
+      if (codes.find(text_of(finding->code())) != std::string::npos) continue;
+      codes += fmt::format("{}{}", codes.empty() ? "" : ", ", text_of(finding->code()));
+    }
+    return codes;
+  }
+
   void on_completed(const schema::ToolCompleted& completed) {
     const auto* receipt = completed.receipt();
     std::string how = "done";
@@ -103,7 +136,8 @@ class Progress : public engine::Observer {
 
   std::ostream& err_;
   std::string endpoint_;
-  bool waited_ = false;  // for another attempt
+  bool waited_ = false;         // for another attempt
+  bool of_summariser_ = false;  // the call whose outcome comes next
 };
 
 class EventStream : public engine::Observer {

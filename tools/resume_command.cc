@@ -20,7 +20,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
   if (!info) return fail(std::move(info.error()));
   auto state = engine::load_state(**journal, info->session);
   if (!state) return fail(std::move(state.error()));
-  DAYBOOK_TRY(check_not_imported(*state));
+  DAYBOOK_TRY(check_continuable(*state));
   if (!unfinished(*state)) {
     tell_outcome(context, *state, {}, {}, 0, arguments.flag("--json"));
     return kExitOk;

@@ -189,7 +189,7 @@ Result<std::string> last_model(const Context& context, const std::string& folder
   if (!journal) return fail(std::move(journal.error()));
   auto state = engine::load_state(**journal, session);
   if (!state) return fail(std::move(state.error()));
-  DAYBOOK_TRY(check_not_imported(*state));
+  DAYBOOK_TRY(check_continuable(*state));
   if (state->turn->model.empty()) return std::string();
   return state->turn->provider + ":" + state->turn->model;
 }
@@ -198,7 +198,7 @@ Result<void> check_continues(const Context& context, const SessionRun& run,
                              const Arguments& arguments) {
   const auto& state = run.turn.state;
   if (state.version == 0) return {};
-  DAYBOOK_TRY(check_not_imported(state));
+  DAYBOOK_TRY(check_continuable(state));
   DAYBOOK_TRY(check_workspace(context, state));
   if (run.turn.prompt && state.turn->open) {
     return fail(ErrorCode::conflict,

@@ -38,45 +38,6 @@ using Kind = engine::TurnReport::Kind;
 
 constexpr std::size_t kToolThreads = 8;
 
-Result<std::unique_ptr<engine::Model>> make_model(asio::io_context& io, engine::Clock& clock,
-                                                  const engine::ResolvedModel& model) {
-  if (model.provider.kind != "script") return std::make_unique<engine::HttpModel>(io, clock);
-  auto scenario = engine::load_scenario(model.model);
-  if (!scenario) return fail(std::move(scenario.error()));
-  return engine::make_script_model(std::move(*scenario), clock);
-}
-
-engine::ModelChoice choice_of(const engine::ResolvedModel& model) {
-  engine::ModelChoice choice;
-  choice.provider = model.provider.name;
-  choice.model = model.model;
-  choice.codec = engine::find_codec(model.provider.kind);
-  DAYBOOK_CHECK(choice.codec != nullptr);
-  choice.url = model.provider.base_url + choice.codec->path(model.model);
-  choice.headers = choice.codec->headers(model.key);
-  for (const auto& [name, value] : model.provider.headers) {
-    choice.headers.push_back(fmt::format("{}: {}", name, value));
-  }
-  choice.key = model.key;
-  choice.params.model = model.model;
-  choice.params.max_output_tokens = model.settings.max_output_tokens;
-  choice.params.limit_is_max_completion_tokens =
-      model.settings.max_tokens_field == "max_completion_tokens";
-  choice.params.reasons = model.settings.thinking != engine::Thinking::none;
-  if (model.settings.thinking == engine::Thinking::budget) {
-    choice.params.thinking_budget_tokens = model.settings.thinking_budget_tokens;
-  }
-  if (model.settings.thinking == engine::Thinking::effort) {
-    choice.params.reasoning_effort = model.settings.reasoning_effort;
-  }
-  choice.params.extra = model.provider.extra;
-  choice.marker_ttl =
-      model.settings.cache_markers ? schema::CacheTtl::minutes_5 : schema::CacheTtl::none;
-  choice.connect_timeout_ms = model.provider.connect_timeout_ms;
-  choice.idle_timeout_ms = model.provider.idle_timeout_ms;
-  return choice;
-}
-
 /// From the user database; the number when there is no entry.
 std::string user_name() {
   std::array<char, 4096> buffer{};
@@ -141,6 +102,45 @@ std::string time_was_up(std::uint32_t timeout_ms) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<engine::Model>> make_model(asio::io_context& io, engine::Clock& clock,
+                                                  const engine::ResolvedModel& model) {
+  if (model.provider.kind != "script") return std::make_unique<engine::HttpModel>(io, clock);
+  auto scenario = engine::load_scenario(model.model);
+  if (!scenario) return fail(std::move(scenario.error()));
+  return engine::make_script_model(std::move(*scenario), clock);
+}
+
+engine::ModelChoice choice_of(const engine::ResolvedModel& model) {
+  engine::ModelChoice choice;
+  choice.provider = model.provider.name;
+  choice.model = model.model;
+  choice.codec = engine::find_codec(model.provider.kind);
+  DAYBOOK_CHECK(choice.codec != nullptr);
+  choice.url = model.provider.base_url + choice.codec->path(model.model);
+  choice.headers = choice.codec->headers(model.key);
+  for (const auto& [name, value] : model.provider.headers) {
+    choice.headers.push_back(fmt::format("{}: {}", name, value));
+  }
+  choice.key = model.key;
+  choice.params.model = model.model;
+  choice.params.max_output_tokens = model.settings.max_output_tokens;
+  choice.params.limit_is_max_completion_tokens =
+      model.settings.max_tokens_field == "max_completion_tokens";
+  choice.params.reasons = model.settings.thinking != engine::Thinking::none;
+  if (model.settings.thinking == engine::Thinking::budget) {
+    choice.params.thinking_budget_tokens = model.settings.thinking_budget_tokens;
+  }
+  if (model.settings.thinking == engine::Thinking::effort) {
+    choice.params.reasoning_effort = model.settings.reasoning_effort;
+  }
+  choice.params.extra = model.provider.extra;
+  choice.marker_ttl =
+      model.settings.cache_markers ? schema::CacheTtl::minutes_5 : schema::CacheTtl::none;
+  choice.connect_timeout_ms = model.provider.connect_timeout_ms;
+  choice.idle_timeout_ms = model.provider.idle_timeout_ms;
+  return choice;
+}
 
 std::string actor_name(const Context& context) {
   const auto user = context.environment.find("USER");
@@ -212,6 +212,11 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   turn.agent = {run.agent->name, run.agent->instructions, run.agent->tools};
   turn.spill_folder = std::filesystem::path(run.journal_folder) / "spill";
   turn.version = std::string(version());
+  turn.limits.compaction.enabled = run.config.compaction;
+  turn.limits.compaction.window = run.model.settings.context_window;
+  turn.limits.compaction.reply = run.model.settings.max_output_tokens;
+  turn.limits.compaction.cap = run.config.compaction_cap_tokens;
+  turn.limits.compaction.summary = run.config.compaction_summary_max_tokens;
   const std::filesystem::path spill = spill_folder_of(run.journal_folder, turn.session);
   mkdir(spill.parent_path().c_str(), 0700);
   mkdir(spill.c_str(), 0700);
@@ -260,7 +265,13 @@ Result<int> run_session(Context& context, journal::Journal& journal, SessionRun 
   return exit_code_of((*report)->kind);
 }
 
-Result<void> check_not_imported(const engine::SessionState& state) {
+Result<void> check_continuable(const engine::SessionState& state) {
+  if (state.replay) {
+    return fail(ErrorCode::conflict,
+                fmt::format("session {} holds the summaries of a replay; go on with it by: daybook "
+                            "replay run --name {}",
+                            state.session, state.session));
+  }
   if (!state.imported) return {};
   return fail(ErrorCode::conflict,
               fmt::format("session {} was imported from another program's log and can only be "

@@ -7,8 +7,8 @@
 
 namespace daybook::tools {
 
-/// Another program's session cannot be continued: `conflict`.
-Result<void> check_not_imported(const engine::SessionState& state);
+/// Another program's session, or a replay, cannot be continued: `conflict`.
+Result<void> check_continuable(const engine::SessionState& state);
 
 struct SessionRun {
   std::string journal_folder;
@@ -24,6 +24,11 @@ struct SessionRun {
 /// Runs until the turn ends or cannot go on, and returns the exit code. The first SIGINT or
 /// SIGTERM stops the turn cleanly, the second ends the process at once.
 Result<int> run_session(Context& context, journal::Journal& journal, SessionRun run);
+
+/// The model behind a choice: a scenario's, or an HTTP endpoint's.
+Result<std::unique_ptr<engine::Model>> make_model(boost::asio::io_context& io, engine::Clock& clock,
+                                                  const engine::ResolvedModel& model);
+engine::ModelChoice choice_of(const engine::ResolvedModel& model);
 
 /// Who decides at this terminal: "person:root".
 std::string actor_name(const Context& context);

@@ -66,19 +66,20 @@ Result<int> run(Context& context, const Arguments& arguments) {
   const std::uint64_t last = arguments.number("--at").value_or(info->head.version);
   DAYBOOK_TRY(check_version(*info, last));
   bool damaged = false;
-  DAYBOOK_TRY((*journal)->read(
-      info->session, 1, journal::ReadMode::lenient, [&](const journal::Entry& entry) {
-        if (entry.version > last) return false;
-        for (const TranscriptItem& item : transcript_items(**journal, entry)) {
-          damaged = damaged || item.kind == "hole";
-          if (arguments.flag("--json")) {
-            context.out << json_of(item) << '\n';
-          } else {
-            print_item(context, item);
-          }
-        }
-        return context.out.good();
-      }));
+  Transcript transcript(**journal);
+  DAYBOOK_TRY((*journal)->read(info->session, 1, journal::ReadMode::lenient,
+                               [&](const journal::Entry& entry) {
+                                 if (entry.version > last) return false;
+                                 for (const TranscriptItem& item : transcript.items(entry)) {
+                                   damaged = damaged || item.kind == "hole";
+                                   if (arguments.flag("--json")) {
+                                     context.out << json_of(item) << '\n';
+                                   } else {
+                                     print_item(context, item);
+                                   }
+                                 }
+                                 return context.out.good();
+                               }));
   return damaged ? kExitDamaged : kExitOk;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "engine/state_compaction.h"
 #include "tools/format.h"
 
 namespace daybook::tools {
@@ -47,7 +48,8 @@ std::string policy_title(const schema::PolicyChanged& policy) {
 /// Turns one event into items; one object an event.
 class Items {
  public:
-  Items(journal::Journal& journal, const schema::Event& event) : journal_(journal), event_(event) {}
+  Items(journal::Journal& journal, const schema::Event& event, bool of_summariser)
+      : journal_(journal), event_(event), of_summariser_(of_summariser) {}
 
   std::vector<TranscriptItem> make() {
     using schema::Payload;
@@ -60,15 +62,22 @@ class Items {
         break;
       case Payload::SessionImported:
       case Payload::ImportedLine:
-      case Payload::CompactionCommitted:
         imported();
+        break;
+      case Payload::CompactionStarted:
+      case Payload::CompactionAttempted:
+      case Payload::CompactionCommitted:
+      case Payload::CompactionCancelled:
+      case Payload::CompactionFailed:
+        compaction();
         break;
       case Payload::ModelRequested:
         break;  // its answer or failure says more
       case Payload::RateLimitObserved:
         break;
       case Payload::ModelResponded:
-        responded(*event_.payload_as_ModelResponded());
+        // What the summariser said is told with what the gate said of it.
+        if (!of_summariser_) responded(*event_.payload_as_ModelResponded());
         break;
       case Payload::ModelFailed:
         failed(*event_.payload_as_ModelFailed());
@@ -142,8 +151,8 @@ class Items {
     const std::string status =
         failed.http_status() == 0 ? "" : fmt::format(" (HTTP {})", failed.http_status());
     add("failure",
-        fmt::format("model call failed: {}{}", spelled(schema::EnumNameFailureKind(failed.kind())),
-                    status),
+        fmt::format("{} call failed: {}{}", of_summariser_ ? "summariser" : "model",
+                    spelled(schema::EnumNameFailureKind(failed.kind())), status),
         std::string(text_of(failed.message())));
   }
 
@@ -163,11 +172,52 @@ class Items {
       add("notice", fmt::format("a line of the log is {}: {}",
                                 spelled(schema::EnumNameImportReason(line->reason())),
                                 text_of(line->type())));
-    } else if (const auto* compaction = event_.payload_as_CompactionCommitted()) {
-      add("compaction",
-          fmt::format("the history before was compacted ({})", text_of(compaction->trigger())),
-          bytes(compaction->summary()));
     }
+  }
+
+  void compaction() {
+    if (const auto* started = event_.payload_as_CompactionStarted()) {
+      add("compaction",
+          fmt::format("compaction {} started ({}): {} messages, versions {} to {}, of about {} "
+                      "tokens in all",
+                      started->number(), text_of(started->trigger()), started->replaced(),
+                      started->first(), started->last(), started->tokens()));
+    } else if (const auto* attempt = event_.payload_as_CompactionAttempted()) {
+      std::string codes;
+      if (attempt->findings() != nullptr) {
+        for (const auto* finding : *attempt->findings()) {
+          codes += fmt::format("{}{} ({})", codes.empty() ? ": " : "; ", text_of(finding->code()),
+                               text_of(finding->evidence()));
+        }
+      }
+      add("compaction",
+          fmt::format("summary {} is {}{}", attempt->attempt(),
+                      schema::EnumNameGateVerdict(attempt->verdict()), codes),
+          bytes(attempt->summary()));
+    } else if (const auto* committed = event_.payload_as_CompactionCommitted()) {
+      compacted(*committed);
+    } else if (const auto* cancelled = event_.payload_as_CompactionCancelled()) {
+      add("compaction", fmt::format("compaction {} cancelled: {}", cancelled->number(),
+                                    text_of(cancelled->reason())));
+    } else if (const auto* given_up = event_.payload_as_CompactionFailed()) {
+      add("compaction", fmt::format("compaction {} given up: {}", given_up->number(),
+                                    text_of(given_up->reason())));
+    }
+  }
+
+  void compacted(const schema::CompactionCommitted& it) {
+    if (it.number() == 0) {
+      return add("compaction",
+                 fmt::format("the history before was compacted ({})", text_of(it.trigger())),
+                 bytes(it.summary()));
+    }
+    const std::string how = it.summary() != nullptr
+                                ? "with a summary"
+                                : fmt::format("without a summary: {}", text_of(it.reason()));
+    add("compaction",
+        fmt::format("compaction {} in place {}; {} to {} tokens", it.number(), how,
+                    it.tokens_before().value_or(0), it.tokens_after().value_or(0)),
+        bytes(it.block()));
   }
 
   void one_liner() {
@@ -238,17 +288,20 @@ class Items {
 
   journal::Journal& journal_;
   const schema::Event& event_;
+  bool of_summariser_;
   std::vector<TranscriptItem> items_;
 };
 
 }  // namespace
 
-std::vector<TranscriptItem> transcript_items(journal::Journal& journal,
-                                             const journal::Entry& entry) {
+std::vector<TranscriptItem> Transcript::items(const journal::Entry& entry) {
   if (entry.event == nullptr) {
     return {{entry.version, 0, 0, "hole", "this event cannot be read", entry.damage}};
   }
-  return Items(journal, *entry.event).make();
+  if (const auto* request = entry.event->payload_as_ModelRequested()) {
+    of_summariser_ = text_of(request->lineage()) == engine::kSummaryLineage;
+  }
+  return Items(journal_, *entry.event, of_summariser_).make();
 }
 
 }  // namespace daybook::tools

@@ -13,15 +13,23 @@ struct TranscriptItem {
   std::int64_t at_ns = 0;
   std::uint32_t turn = 0;
   /// Stable: life, turn, prompt, text, reasoning, call, decision, result, failure, approval,
-  /// policy, notice, unknown, hole
+  /// policy, notice, compaction, unknown, hole
   std::string kind;
   std::string title;  // one line, no text of others in it but names
   std::string body;   // as recorded: may hold anything
 };
 
-/// Items of one event, whose contents come from `journal`; a content that cannot be read is an
-/// item that says so.
-std::vector<TranscriptItem> transcript_items(journal::Journal& journal,
-                                             const journal::Entry& entry);
+/// Takes a session's events in their order.
+class Transcript {
+ public:
+  explicit Transcript(journal::Journal& journal) : journal_(journal) {}
+
+  /// Items of the next event; a content that cannot be read is an item that says so.
+  std::vector<TranscriptItem> items(const journal::Entry& entry);
+
+ private:
+  journal::Journal& journal_;
+  bool of_summariser_ = false;  // the call whose outcome comes next
+};
 
 }  // namespace daybook::tools

@@ -22,6 +22,13 @@ class Quiet : public engine::Observer {
   void on_output(std::string_view, std::string_view) override {}
 };
 
+engine::CompactionLimits compaction_limits() {
+  engine::CompactionLimits limits;
+  limits.window = 2'500;
+  limits.reply = 100;
+  return limits;
+}
+
 class Simulation {
  public:
   explicit Simulation(std::uint64_t seed) : outside_(seed), session_(*SessionId::parse("sim")) {}
@@ -30,6 +37,9 @@ class Simulation {
     const bool interactive = outside_.random.chance(50);
     mode_ =
         interactive ? schema::ApprovalMode::interactive : schema::ApprovalMode::bypass_approvals;
+    // In half of the runs the window is so small that the history is compacted again and again.
+    small_window_ = outside_.random.chance(50);
+    if (small_window_) outside_.result_bytes = 600;
     crash_percent_ = static_cast<std::uint32_t>(outside_.random.below(12));
     while (result_.ok && !finished_) {
       if (++result_.processes > kMostProcesses) {
@@ -60,12 +70,15 @@ class Simulation {
   void reconcile(const engine::SessionState& state);
   void check_effects(const engine::SessionState& state);
   void check_end();
+  void check_view(const engine::SessionState& state);
+  void check_compaction(const schema::CompactionCommitted& compacted);
 
   Outside outside_;
   SessionId session_;
   schema::ApprovalMode mode_ = schema::ApprovalMode::interactive;
   std::uint32_t crash_percent_ = 0;
   std::uint32_t given_up_ = 0;
+  bool small_window_ = false;
   bool finished_ = false;
   SimulationResult result_;
 };
@@ -126,6 +139,7 @@ std::optional<Result<engine::TurnReport>> Simulation::drive(engine::SessionState
   turn.policy = {mode_, {{"/work", true}}};
   turn.max_iterations = 8;
   turn.limits.max_attempts = 3;
+  if (small_window_) turn.limits.compaction = compaction_limits();
   engine::Driver driver(process.io,
                         {*journal, *executor, *model, *clock, *approver, observer,
                          [](std::function<void()> work) { work(); }},
@@ -179,6 +193,33 @@ void Simulation::check_effects(const engine::SessionState& state) {
   if (state.request->open && !state.turn->open) break_off("a request is open without a turn");
 }
 
+/// Each compaction shortens the view to what the budgets leave.
+void Simulation::check_compaction(const schema::CompactionCommitted& compacted) {
+  ++result_.compactions;
+  const std::uint64_t after = compacted.tokens_after().value_or(UINT64_MAX);
+  if (after >= compacted.tokens_before().value_or(0)) break_off("a compaction gains nothing");
+  MemoryJournal journal(outside_.store);
+  auto block = journal::content_bytes(journal, compacted.block());
+  const auto budgets = engine::budgets_of(compaction_limits());
+  // Beside what the budgets are for, a block has its frame: about 1,200 bytes.
+  const std::uint64_t most =
+      4 * (budgets.summary + budgets.pinned + budgets.users + budgets.work) + 1'200;
+  if (!block || block->size() > most) break_off("a block exceeds its budgets");
+}
+
+/// A compacted view begins with its block, which quotes the first message of the session.
+void Simulation::check_view(const engine::SessionState& state) {
+  if (state.compaction->committed == 0) return;
+  MemoryJournal journal(outside_.store);
+  auto block = journal::content_bytes(journal, state.compaction->block.get());
+  if (!block || block->find("<user-message>\nturn 1\n</user-message>") == std::string::npos) {
+    break_off("the first message is lost");
+  }
+  const auto& marks = state.request->marks;
+  const bool first = state.compaction->block_pending || (!marks.empty() && marks[0].is_block());
+  if (!first || marks.size() != state.request->messages.size()) break_off("the view has no block");
+}
+
 /// What the journal says happened is what happened.
 void Simulation::check_end() {
   MemoryJournal journal(outside_.store);
@@ -188,6 +229,8 @@ void Simulation::check_end() {
   auto read = journal.read(session_, 1, journal::ReadMode::strict, [&](const auto& entry) {
     ++result_.events;
     const auto& event = *entry.event;
+    if (const auto* compacted = event.payload_as_CompactionCommitted())
+      check_compaction(*compacted);
     if (const auto* e = event.payload_as_ToolDispatched()) {
       attempt[e->call_id()->str()] = e->attempt();
       if (text_of(e->tool()) == "run_shell") shell.insert(e->call_id()->str());
@@ -222,6 +265,7 @@ void Simulation::check_end() {
   });
   if (!rebuilt) break_off(rebuilt.error().message);
   auto state = load();
+  if (state && small_window_) check_view(*state);
   for (std::uint64_t version = 1; state && version <= state->version; version += 7) {
     auto at = engine::load_state_at(journal, session_, version);
     if (!at) return break_off("a prefix does not fold: " + at.error().message);

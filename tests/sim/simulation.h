@@ -15,6 +15,7 @@ struct SimulationResult {
   std::uint32_t crashes = 0;
   std::uint32_t effects = 0;
   std::uint32_t unknown = 0;  // outcomes that a person had to reconcile
+  std::uint64_t compactions = 0;
   std::uint64_t events = 0;
 };
 

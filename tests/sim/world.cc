@@ -3,6 +3,7 @@
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
 
+#include "engine/summary_gate.h"
 #include "schema/json.h"
 
 namespace daybook::tests {
@@ -47,6 +48,27 @@ std::string pairing_error(const Json& body) {
   return "";
 }
 
+/// Whether the head of the view became another block since that body.
+bool compacted_since(const Json& body, const std::string& before) {
+  const auto first = [](const Json& of) {
+    const auto& message = of["messages"][0];
+    return message.value("text", std::string());
+  };
+  const std::string now = first(body);
+  auto then = parse_json(before);
+  return now.starts_with("[This message stands for") && then && first(*then) != now;
+}
+
+/// A summary that the gate accepts whatever the span is: it names nothing.
+const std::string kGoodSummary = [] {
+  std::string text;
+  for (const auto heading : engine::kSummaryHeadings) {
+    text += std::string(heading) +
+            "\nThe work goes on as the messages say; nothing more is known here.\n\n";
+  }
+  return text;
+}();
+
 class SimModel : public engine::Model {
  public:
   explicit SimModel(Process& process) : process_(process) {}
@@ -59,7 +81,8 @@ class SimModel : public engine::Model {
       process_.bury([done] { done({}); });
       return;
     }
-    const PlannedReply& planned = process_.outside.reply_to(call.request);
+    const PlannedReply& planned = call.summary ? process_.outside.summary_for(call.request)
+                                               : process_.outside.reply_to(call.request);
     engine::ModelOutcome outcome;
     if (call.attempt <= planned.failures) {
       outcome.reply = tl::unexpected(
@@ -80,7 +103,14 @@ class SimModel : public engine::Model {
     if (auto error = pairing_error(*body); !error.empty()) {
       outside.broke("request " + std::to_string(call.request) + ": " + error);
     }
+    if (call.summary) {
+      if ((*body)["messages"].size() != 1 || !(*body)["tools"].empty()) {
+        outside.broke("a request for a summary holds more than its prompt");
+      }
+      return;
+    }
     const auto [known, fresh] = outside.bodies.emplace(call.request, *call.body);
+    if (!fresh && compacted_since(*body, known->second)) known->second = *call.body;
     if (!fresh && known->second != *call.body) {
       // A turn that was stopped may have been answered otherwise; the same request must not.
       if (call.body->size() <= known->second.size()) {
@@ -91,6 +121,7 @@ class SimModel : public engine::Model {
     const auto before = outside.bodies.find(call.request - 1);
     if (before == outside.bodies.end()) return;
     // Growth only at the end: all of the earlier body but its closing brackets.
+    if (compacted_since(*body, before->second)) return;
     const std::string_view shared(before->second.data(), before->second.size() - 2);
     if (!call.body->starts_with(shared)) {
       outside.broke("request " + std::to_string(call.request) + " changed earlier bytes");
@@ -136,7 +167,8 @@ class SimExecutor : public executor::Executor {
   executor::Outcome run(const executor::ToolRequest& request, const executor::Plan& plan,
                         const executor::OutputSink&, std::stop_token) override {
     executor::Outcome outcome;
-    outcome.result = "result of " + request.call_id;
+    outcome.result =
+        "result of " + request.call_id + std::string(process_.outside.result_bytes, '.');
     Outside& outside = process_.outside;
     if (process_.dies_here()) return outcome;  // before the effect
     if (request.tool == "run_shell") {
@@ -227,11 +259,27 @@ const PlannedReply& Outside::reply_to(std::uint32_t request) {
   planned.reply.stop = calls > 0 ? schema::StopReason::tool_calls : schema::StopReason::end;
   if (random.chance(15)) {
     constexpr FailureKind kKinds[] = {FailureKind::stream_cut, FailureKind::retryable_status,
-                                      FailureKind::permanent};
+                                      FailureKind::permanent, FailureKind::context_overflow};
     planned.failures = 1 + static_cast<std::uint32_t>(random.below(3));
     planned.failure = kKinds[random.below(std::size(kKinds))];
   }
   return replies.emplace(request, std::move(planned)).first->second;
+}
+
+const PlannedReply& Outside::summary_for(std::uint32_t request) {
+  const auto found = summaries.find(request);
+  if (found != summaries.end()) return found->second;
+  PlannedReply planned;
+  engine::Block text;
+  text.text = random.chance(30) ? "Now I will read on." : kGoodSummary;
+  planned.reply.blocks.push_back(text);
+  if (random.chance(20)) {
+    constexpr FailureKind kKinds[] = {FailureKind::stream_cut, FailureKind::permanent,
+                                      FailureKind::context_overflow};
+    planned.failures = 1 + static_cast<std::uint32_t>(random.below(4));
+    planned.failure = kKinds[random.below(std::size(kKinds))];
+  }
+  return summaries.emplace(request, std::move(planned)).first->second;
 }
 
 Process::Process(Outside& world, std::uint32_t crash_percent)

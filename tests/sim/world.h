@@ -41,7 +41,9 @@ struct Outside {
   std::map<std::uint32_t, PlannedReply> replies;
   std::map<std::string, std::uint32_t> effects;  // "call-3#1": how often it took effect
   std::map<std::string, std::string> files;
-  std::map<std::uint32_t, std::string> bodies;  // request number: body first sent
+  std::map<std::uint32_t, std::string> bodies;      // request number: body first sent
+  std::map<std::uint32_t, PlannedReply> summaries;  // as replies, of the summariser
+  std::size_t result_bytes = 0;                     // padding of what reading returns
   std::int64_t now_ns = 1'800'000'000'000'000'000;
   std::string broken;  // the first invariant seen broken
 
@@ -49,6 +51,7 @@ struct Outside {
     if (broken.empty()) broken = std::move(what);
   }
   const PlannedReply& reply_to(std::uint32_t request);
+  const PlannedReply& summary_for(std::uint32_t request);
 };
 
 /// One process: dies when `crash` is called, and nothing of it happens after that.

@@ -15,6 +15,17 @@ std::unique_ptr<schema::ContentT> content(const std::string& text) {
   return made;
 }
 
+std::string rendered(const schema::PendingMessageT& message) {
+  std::string bytes;
+  const auto add = [&](const std::unique_ptr<schema::ContentT>& each) {
+    if (each) bytes.append(each->bytes.begin(), each->bytes.end());
+  };
+  add(message.text);
+  for (const auto& block : message.blocks) add(block->text);
+  for (const auto& result : message.results) add(result->text);
+  return bytes;
+}
+
 }  // namespace
 
 Story::Story(const std::string& name)
@@ -46,7 +57,8 @@ Result<void> Story::take_bytes(const std::string& bytes) {
   return {};
 }
 
-void Story::start(schema::ApprovalMode mode, std::uint32_t max_iterations) {
+void Story::start(schema::ApprovalMode mode, std::uint32_t max_iterations,
+                  const std::string& prompt) {
   if (state.version == 0) {
     schema::OwnerAcquiredT owner;
     owner.owner = "a test";
@@ -62,7 +74,7 @@ void Story::start(schema::ApprovalMode mode, std::uint32_t max_iterations) {
   }
   schema::TurnStartedT turn;
   turn.turn = state.turn->number + 1;
-  turn.prompt = content("do it");
+  turn.prompt = content(prompt);
   turn.provider = "script";
   turn.provider_kind = "script";
   turn.model = "m";
@@ -70,7 +82,23 @@ void Story::start(schema::ApprovalMode mode, std::uint32_t max_iterations) {
   must(tell(std::move(turn)));
 }
 
-void Story::request() {
+void Story::end_turn() {
+  schema::TurnEndedT ended;
+  ended.turn = state.turn->number;
+  must(tell(std::move(ended)));
+}
+
+void Story::answer_calls(const std::string& result) {
+  std::vector<std::string> ids;
+  for (const auto& call : state.calls) ids.push_back(call->call_id);
+  for (const auto& id : ids) {
+    must(decide(id, schema::Decision::allow));
+    must(dispatch(id));
+    must(complete(id, result));
+  }
+}
+
+void Story::request(std::uint64_t body_size) {
   schema::ModelRequestedT requested;
   requested.request = state.request->responses + 1;
   requested.attempt = state.request->attempts + 1;
@@ -78,14 +106,17 @@ void Story::request() {
   requested.base = state.request->version;
   requested.shared = static_cast<std::uint32_t>(state.request->messages.size());
   for (const auto& message : state.pending) {
-    const std::string bytes = message->text ? "user" : "other";
+    const std::string bytes = rendered(*message);
     requested.appended.emplace_back(BlobRef::of(bytes).fb());
   }
+  requested.body_size = body_size;
   must(tell(std::move(requested)));
 }
 
-void Story::respond_text(const std::string& text, schema::StopReason stop) {
+void Story::respond_text(const std::string& text, schema::StopReason stop,
+                         std::unique_ptr<schema::UsageT> usage) {
   schema::ModelRespondedT responded;
+  responded.usage = std::move(usage);
   responded.stop = stop;
   if (!text.empty()) {
     auto& block = responded.blocks.emplace_back(std::make_unique<schema::BlockT>());

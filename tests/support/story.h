@@ -27,9 +27,15 @@ class Story {
 
   // Whole passages.
   void start(schema::ApprovalMode mode = schema::ApprovalMode::bypass_approvals,
-             std::uint32_t max_iterations = 10);
-  void request();
-  void respond_text(const std::string& text, schema::StopReason stop = schema::StopReason::end);
+             std::uint32_t max_iterations = 10, const std::string& prompt = "do it");
+  void start_turn(const std::string& prompt) {
+    start(schema::ApprovalMode::bypass_approvals, 10, prompt);
+  }
+  void end_turn();
+  /// The segments have the sizes of the messages' contents.
+  void request(std::uint64_t body_size = 0);
+  void respond_text(const std::string& text, schema::StopReason stop = schema::StopReason::end,
+                    std::unique_ptr<schema::UsageT> usage = nullptr);
   struct Call {
     std::string tool;
     std::string arguments = "{}";
@@ -42,6 +48,8 @@ class Story {
   Result<void> dispatch(const std::string& call_id,
                         schema::Effect effect = schema::Effect::uncheckable);
   Result<void> complete(const std::string& call_id, const std::string& result = "done");
+  /// Decides, dispatches and completes every open call.
+  void answer_calls(const std::string& result);
 
   engine::Step next(const engine::Signals& signals = {}, const engine::Limits& limits = {}) const;
 

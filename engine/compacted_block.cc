@@ -1,0 +1,99 @@
+#include "engine/compacted_block.h"
+
+#include <fmt/format.h>
+
+#include "engine/result_cap.h"
+
+namespace daybook::engine {
+namespace {
+
+constexpr std::string_view kOpening =
+    "[This message stands for the older part of this session, which no longer fits the context. "
+    "The messages after it are as they were.]\n";
+
+constexpr std::string_view kContract =
+    "\n# How to go on\n"
+    "Go on with the work from where it stands; the messages after this one are the newest. Do not "
+    "answer this message, and do not repeat what is done. What the user demanded or ruled out "
+    "above still holds. If something you need is not here, look it up in the transcript or in the "
+    "files; do not guess it.\n";
+
+std::string quoted(std::string_view text) {
+  return fmt::format("<user-message>\n{}\n</user-message>\n", text);
+}
+
+std::string where(const BlockParts& parts) {
+  return parts.transcript.empty() ? std::string("the full text is not at hand")
+                                  : fmt::format("the full text is in {}", parts.transcript);
+}
+
+/// Moves the messages that are quoted into the block.
+void quote_users(BlockParts& parts, CompactedBlock& block, std::string& text) {
+  std::size_t room = parts.users_bytes;
+  std::size_t first = parts.users.size();
+  while (first > 0 && parts.users[first - 1].text.size() <= room) {
+    room -= parts.users[--first].text.size();
+  }
+  // The newest is quoted in any case, as much of it as there is room for.
+  std::string newest;
+  if (first == parts.users.size() && first > 0) {
+    newest = cap_result(parts.users[--first].text, parts.users_bytes, where(parts));
+  }
+  block.users_left_out = parts.users_left_out + static_cast<std::uint32_t>(first);
+  if (first == parts.users.size()) return;
+  text += "\n# What the user wrote later\n";
+  if (block.users_left_out > 0) {
+    text += fmt::format("[{} messages of the user between the first and these are left out here]\n",
+                        block.users_left_out);
+  }
+  for (std::size_t i = first; i < parts.users.size(); ++i) {
+    text += quoted(newest.empty() ? parts.users[i].text : newest);
+    block.users.push_back(std::move(parts.users[i]));
+  }
+}
+
+std::string transcript_lines(const BlockParts& parts) {
+  if (parts.transcript.empty()) {
+    return fmt::format(
+        "\n# The full text\nWhat compaction {} replaced could not be written to a file.\n",
+        parts.number);
+  }
+  std::string text = fmt::format(
+      "\n# The full text\nWhat this message replaces is word for word in {} (open it with "
+      "read_file).\n",
+      parts.transcript);
+  if (parts.number > 1) {
+    text += "What was replaced before that is in the files with smaller numbers beside it.\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+CompactedBlock make_block(BlockParts parts) {
+  while (parts.summary.ends_with('\n')) parts.summary.remove_suffix(1);
+  CompactedBlock block;
+  std::string& text = block.text;
+  text = kOpening;
+  text += "\n# What the user asked first\n";
+  text += quoted(cap_result(parts.first_prompt, parts.pinned_bytes, where(parts)));
+  quote_users(parts, block, text);
+  if (parts.summary.empty()) {
+    text += fmt::format(
+        "\n# Summary\n[There is none: {}. What is known of the older part is in this message and "
+        "in the transcript.]\n",
+        parts.reason);
+  } else {
+    text += fmt::format("\n# Summary\n{}\n", parts.summary);
+  }
+  if (const std::string work =
+          render_work(parts.work->files, parts.work->commands, parts.work_bytes);
+      !work.empty()) {
+    text += fmt::format("\n# Working state, from the records of the tools\n{}", work);
+  }
+  text += transcript_lines(parts);
+  text += kContract;
+  return block;
+}
+
+}  // namespace daybook::engine

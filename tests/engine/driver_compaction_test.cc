@@ -1,0 +1,325 @@
+// A compaction as the driver carries it out: what is recorded, what is sent after it, and what a
+// crash or a stop at any point leaves.
+#include <catch2/catch.hpp>
+
+#include "engine/history.h"
+#include "replay/requests.h"
+#include "tests/engine/stage.h"
+
+using namespace daybook;
+using namespace daybook::engine;
+using Kind = TurnReport::Kind;
+
+namespace {
+
+const std::string kPrompt =
+    "Fix the parser in /home/ann/src/parse.cc. Never touch /home/ann/src/lexer.cc. The tests must "
+    "pass.";
+
+const std::string kSummary = R"(## Goal and constraints
+The user wants the parser fixed: "Fix the parser in /home/ann/src/parse.cc."
+Also demanded: "Never touch /home/ann/src/lexer.cc. The tests must pass."
+
+## Decisions
+none
+
+## Files
+- /home/ann/src/parse.cc: the parser, to be changed
+- /home/ann/src/lexer.cc: must stay as it is
+
+## Identifiers and numbers
+none
+
+## Commands and results
+The output of the commands so far was read and showed nothing that helps.
+
+## Errors and failed attempts
+none
+
+## State of the work
+The parser has been looked at; no file was changed yet.
+
+## Next step
+Change the parser in /home/ann/src/parse.cc.
+)";
+
+std::string summary(const std::string& text, const std::string& more = "") {
+  return "[[summary]]\ntext = '''" + text + "'''\n" + more;
+}
+
+/// Trigger 6,400 tokens, of which 1,600 may stay.
+struct SmallWindow : Stage {
+  SmallWindow() {
+    limits.compaction.window = 8'000;
+    limits.compaction.reply = 1'000;
+    executor.on_run = [](const auto& request, std::stop_token) {
+      std::string line = "line of " + request.call_id + "\n";
+      std::string text;
+      while (text.size() < 5'000) text += line;
+      return text;
+    };
+  }
+};
+
+std::string six_calls() {
+  std::string scenario;
+  for (int i = 0; i < 6; ++i) scenario += calls("read_file", 1);
+  return scenario + kDone;
+}
+
+struct Committed {
+  std::string block;
+  std::string reason;
+  std::string summary;
+  std::string transcript;
+};
+
+std::vector<Committed> commits(Stage& stage) {
+  std::vector<Committed> found;
+  MemoryJournal journal(stage.store);
+  REQUIRE(journal.read(stage.session, 1, journal::ReadMode::strict, [&](const auto& entry) {
+    if (const auto* e = entry.event->payload_as_CompactionCommitted()) {
+      found.push_back({*journal::content_bytes(journal, e->block()),
+                       std::string(text_of(e->reason())),
+                       *journal::content_bytes(journal, e->summary()),
+                       std::string(text_of(e->transcript_path()))});
+    }
+    return true;
+  }));
+  return found;
+}
+
+/// Every request rebuilds byte for byte, and would be sent like that again.
+std::vector<replay::RebuiltRequest> requests(Stage& stage) {
+  std::vector<replay::RebuiltRequest> all;
+  MemoryJournal journal(stage.store);
+  auto read = replay::rebuild_requests(journal, stage.session, [&](const auto& request) {
+    CAPTURE(request.version, request.lineage);
+    CHECK(request.identical);
+    CHECK(request.first_difference == -1);
+    all.push_back(request);
+    return true;
+  });
+  INFO((read ? "" : read.error().message));
+  REQUIRE(read);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a history that grew too long is replaced by a block with the summary") {
+  SmallWindow stage;
+  const auto report = stage.play(six_calls() + summary(kSummary), kPrompt);
+  REQUIRE(report);
+  CHECK(report->kind == Kind::completed);
+  CHECK(report->answer == "done");
+  const auto done = commits(stage);
+  REQUIRE(done.size() == 1);
+  CHECK(done[0].summary == kSummary);
+  CHECK(done[0].reason.empty());
+  const std::string& block = done[0].block;
+  CHECK(block.find(kSummary) != std::string::npos);
+  CHECK(block.find("<user-message>\n" + kPrompt + "\n</user-message>") != std::string::npos);
+  CHECK(block.find(done[0].transcript) != std::string::npos);
+  // The replaced messages are in the file, word for word.
+  const std::string transcript = tests::read_file(done[0].transcript);
+  CHECK(transcript.find(kPrompt) != std::string::npos);
+  CHECK(transcript.find("line of call-1\n") != std::string::npos);
+
+  const auto all = requests(stage);
+  REQUIRE(all.size() == 8);  // seven of the turn, one for the summary
+  const auto asked =
+      std::find_if(all.begin(), all.end(), [](const auto& r) { return r.lineage == "compaction"; });
+  REQUIRE(asked != all.end());
+  // The instruction comes after the transcript, and the last thing read is the first heading.
+  const auto& body = asked->body;
+  CHECK(body.find("</transcript ") < body.find("Write the summary"));
+  CHECK(body.find("\\n## Goal and constraints\"") != std::string::npos);
+  CHECK(body.find("\"tools\":[]") != std::string::npos);
+  const auto next = std::next(asked);
+  CHECK(next->body.find("This message stands for the older part") != std::string::npos);
+  CHECK(next->body.find("line of call-1") == std::string::npos);
+  CHECK(next->body.size() < std::prev(asked)->body.size());
+  CHECK(view_tokens(*stage.state()) < budgets_of(stage.limits.compaction).trigger);
+}
+
+TEST_CASE("a summary that the gate refuses is asked for once more, with the reason") {
+  SmallWindow stage;
+  const auto report = stage.play(
+      six_calls() + summary("Now I will read the rest of the file.") + summary(kSummary), kPrompt);
+  REQUIRE(report);
+  CHECK(report->kind == Kind::completed);
+  CHECK(stage.observer.count("CompactionAttempted") == 2);
+  REQUIRE(commits(stage).size() == 1);
+  CHECK(commits(stage)[0].summary == kSummary);
+  std::vector<std::string> bodies;
+  for (const auto& each : requests(stage)) {
+    if (each.lineage == "compaction") bodies.push_back(each.body);
+  }
+  REQUIRE(bodies.size() == 2);
+  CHECK(bodies[0].find("An earlier attempt was not accepted") == std::string::npos);
+  CHECK(bodies[1].find("An earlier attempt was not accepted") != std::string::npos);
+  CHECK(bodies[1].find("G4-missing-heading") != std::string::npos);
+}
+
+TEST_CASE("without a usable summary the history is trimmed, and the block says why") {
+  SmallWindow stage;
+  std::string how;
+  std::string reason;
+  SECTION("refused twice") {
+    how = summary("Sorry, I cannot do that.") + summary("Now I will read on.");
+    reason = "2 summaries were not accepted";
+  }
+  SECTION("the summariser cannot be asked") {
+    how = summary("x", "fail = { kind = \"permanent\", message = \"no such model\", times = 9 }\n");
+    reason = "the summariser could not be asked: no such model";
+  }
+  const auto report = stage.play(six_calls() + how, kPrompt);
+  REQUIRE(report);
+  CHECK(report->kind == Kind::completed);
+  const auto done = commits(stage);
+  REQUIRE(done.size() == 1);
+  CHECK(done[0].summary.empty());
+  CHECK_THAT(done[0].reason, Catch::StartsWith(reason));
+  CHECK(done[0].block.find("[There is none: " + reason) != std::string::npos);
+  CHECK(done[0].block.find(kPrompt) != std::string::npos);
+  requests(stage);
+}
+
+TEST_CASE("a failing summariser is asked again as any request is") {
+  SmallWindow stage;
+  const auto report = stage.play(
+      six_calls() + summary(kSummary, "fail = { kind = \"stream_cut\", times = 2 }\n"), kPrompt);
+  REQUIRE(report);
+  CHECK(commits(stage).at(0).summary == kSummary);
+  CHECK(stage.clock.waits_ms == std::vector<std::int64_t>{250, 500});
+}
+
+TEST_CASE("a provider that finds the context too long is obeyed") {
+  SmallWindow stage;
+  stage.limits.compaction.window = 1'000'000;  // what the configuration believes
+  const auto report =
+      stage.play(calls("read_file", 1) + calls("read_file", 1) + calls("read_file", 1) +
+                     "[[response]]\ntext = \"done\"\n"
+                     "fail = { kind = \"context_overflow\", message = \"too long\", times = 1 }\n" +
+                     summary(kSummary),
+                 kPrompt);
+  REQUIRE(report);
+  CHECK(report->kind == Kind::completed);
+  CHECK(stage.observer.count("CompactionCommitted") == 1);
+  requests(stage);
+}
+
+TEST_CASE("a context that no compaction shortens ends the turn with the reason") {
+  SmallWindow stage;
+  const auto report = stage.play(
+      calls("read_file", 1) +
+          "[[response]]\ntext = \"done\"\n"
+          "fail = { kind = \"context_overflow\", message = \"too long\", times = 99 }\n" +
+          summary(kSummary) + summary(kSummary) + summary(kSummary),
+      kPrompt);
+  REQUIRE(report);
+  CHECK(report->kind == Kind::failed);
+  CHECK_THAT(report->message, Catch::Contains("compaction cannot make it shorter"));
+  CHECK(stage.observer.count("CompactionStarted") <= 2);
+}
+
+TEST_CASE("repeated compactions fold the summary before, and keep the first message") {
+  SmallWindow stage;
+  std::string scenario;
+  for (int i = 0; i < 9; ++i) scenario += calls("read_file", 1);
+  for (int i = 0; i < 4; ++i) scenario += summary(kSummary);
+  const auto report = stage.play(scenario + kDone, kPrompt);
+  REQUIRE(report);
+  CHECK(report->kind == Kind::completed);
+  const auto done = commits(stage);
+  REQUIRE(done.size() >= 2);
+  for (const auto& each : done) CHECK(each.block.find(kPrompt) != std::string::npos);
+  std::vector<std::string> bodies;
+  for (const auto& each : requests(stage)) {
+    if (each.lineage == "compaction") bodies.push_back(each.body);
+  }
+  CHECK(bodies.at(0).find("summary of what came before") == std::string::npos);
+  CHECK(bodies.at(1).find("[summary of what came before]") != std::string::npos);
+  // The span of the second begins where the first ended.
+  CHECK(bodies.at(1).find("line of call-1\\n") == std::string::npos);
+}
+
+TEST_CASE("stopping while the summary is made leaves the old view, with what it cost") {
+  SmallWindow stage;
+  int writes = 0;
+  bool stopped = false;
+  stage.hooks.before_write = [&](const journal::Append& append) -> std::optional<Error> {
+    ++writes;
+    for (const auto& bytes : append.events) {
+      const auto event = view_event(as_bytes(bytes));
+      if ((*event)->payload_type() != schema::Payload::CompactionStarted || stopped) continue;
+      stopped = true;
+      boost::asio::post(*stage.io, [&] { stage.driver->stop("enough"); });
+    }
+    return std::nullopt;
+  };
+  const auto report = stage.play(six_calls() + summary(kSummary), kPrompt);
+  REQUIRE(report);
+  CHECK(report->kind == Kind::interrupted);
+  CHECK(stage.observer.count("CompactionCancelled") == 1);
+  CHECK(stage.observer.count("CompactionCommitted") == 0);
+  const auto state = stage.state();
+  CHECK_FALSE(state->compaction->open);
+  CHECK(state->compaction->committed == 0);
+  stage.hooks.before_write = nullptr;
+  const auto again = stage.play(six_calls() + summary(kSummary) + summary(kSummary), std::nullopt);
+  REQUIRE(again);
+  CHECK(again->kind == Kind::completed);
+  CHECK(commits(stage).size() == 1);
+  requests(stage);
+}
+
+TEST_CASE("a crash before or after any write of a compaction changes nothing that is sent") {
+  const std::string scenario = six_calls() + summary("Now I will read on.") + summary(kSummary) +
+                               summary(kSummary) + summary(kSummary);
+  SmallWindow whole;
+  REQUIRE(whole.play(scenario, kPrompt)->answer == "done");
+  const auto expected = commits(whole);
+  REQUIRE(expected.size() == 1);
+  const std::string last = requests(whole).back().body;
+
+  int writes = 0;
+  {
+    SmallWindow counting;
+    counting.hooks.before_write = [&](const auto&) -> std::optional<Error> {
+      ++writes;
+      return std::nullopt;
+    };
+    REQUIRE(counting.play(scenario, kPrompt));
+  }
+  for (int at = 2; at <= writes; ++at) {
+    CAPTURE(at);
+    SmallWindow stage;
+    int count = 0;
+    stage.hooks.before_write = [&](const auto&) -> std::optional<Error> {
+      if (++count < at) return std::nullopt;
+      return Error{ErrorCode::io, "the process is dead"};
+    };
+    CHECK_FALSE(stage.play(scenario, kPrompt));
+    stage.hooks.before_write = nullptr;
+    auto report = stage.play(scenario, std::nullopt);
+    REQUIRE(report);
+    // A process that died after the turn's end left nothing to do.
+    CHECK((report->answer == "done" || report->kind == Kind::nothing_to_do));
+    CHECK(stage.state()->turn->outcome == schema::TurnOutcome::completed);
+    const auto done = commits(stage);
+    REQUIRE(done.size() == 1);
+    // But for the folder that each stage has of its own.
+    const auto without = [](std::string text, const std::string& what) {
+      for (auto i = text.find(what); i != std::string::npos; i = text.find(what)) {
+        text.erase(i, what.size());
+      }
+      return text;
+    };
+    CHECK(without(done[0].block, stage.spill.str()) ==
+          without(expected[0].block, whole.spill.str()));
+    CHECK(without(requests(stage).back().body, stage.spill.str()) ==
+          without(last, whole.spill.str()));
+  }
+}
