@@ -119,6 +119,11 @@ Money operator*(Money a, std::uint64_t count) {
   return product;
 }
 
+Money divided(Money whole, std::uint64_t parts) {
+  whole.parts_ /= static_cast<Int128>(parts);
+  return whole;
+}
+
 std::string Money::exact() const {
   const Int128 size = magnitude(parts_);
   std::string text = parts_ < 0 ? "-" : "";

@@ -50,6 +50,8 @@ class Money {
   friend Money operator+(Money a, Money b) { return a += b; }
   friend Money operator-(Money a, Money b) { return a -= b; }
   friend Money operator*(Money a, std::uint64_t count);
+  /// An equal part of it, rounded towards zero. `parts` is not 0.
+  friend Money divided(Money whole, std::uint64_t parts);
   auto operator<=>(const Money&) const = default;
   bool is_zero() const { return parts_ == 0; }
 

@@ -65,7 +65,7 @@ std::vector<Command> all_commands() {
   return {run_command(),    resume_command(), reconcile_command(), sessions_command(),
           show_command(),   log_command(),    audit_command(),     verify_command(),
           backup_command(), export_command(), import_command(),    cost_command(),
-          cache_command()};
+          cache_command(),  replay_command()};
 }
 
 }  // namespace daybook::tools

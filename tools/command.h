@@ -102,6 +102,7 @@ Command export_command();
 Command cost_command();
 Command import_command();
 Command cache_command();
+Command replay_command();
 
 /// All of them, in the order that help lists them.
 std::vector<Command> all_commands();

@@ -56,6 +56,12 @@ class SummaryFold {
       summary_.model =
           fmt::format("{}:{}", text_of(requested->provider()), text_of(requested->model()));
     }
+    if (const auto* replay = event.payload_as_ReplayStarted()) {
+      replay_ = true;
+      summary_.title = fmt::format("replay of {} compactions with {} arms",
+                                   replay->cases() == nullptr ? 0 : replay->cases()->size(),
+                                   replay->arms() == nullptr ? 0 : replay->arms()->size());
+    }
     if (const auto* started = event.payload_as_SessionStarted()) {
       summary_.title = text_of(started->title());
       summary_.agent = text_of(started->agent());
@@ -98,6 +104,7 @@ class SummaryFold {
     if (!summary_.unknown.empty() && !imported_) return SessionStatus::needs_reconcile;
     if (!summary_.waiting.empty()) return SessionStatus::waiting_approval;
     if (imported_) return SessionStatus::imported;
+    if (replay_) return SessionStatus::replay;
     if (summary_.turns == 0) return SessionStatus::fresh;
     if (open_) {
       const bool alive = !summary_.owner.empty() && owner_alive(summary_.owner);
@@ -120,6 +127,7 @@ class SummaryFold {
   std::map<std::string, schema::Effect> started_;  // calls without an outcome
   bool open_ = false;
   bool imported_ = false;
+  bool replay_ = false;
   schema::TurnOutcome outcome_ = schema::TurnOutcome::completed;
 };
 
@@ -145,6 +153,8 @@ std::string_view name_of(SessionStatus status) {
       return "completed";
     case SessionStatus::imported:
       return "imported";
+    case SessionStatus::replay:
+      return "replay";
     case SessionStatus::damaged:
       return "damaged";
   }

@@ -20,6 +20,7 @@ enum class SessionStatus {
   iteration_limit,
   completed,
   imported,  // another program's log
+  replay,    // summaries of a replay
   damaged,   // its events cannot be read whole
 };
 

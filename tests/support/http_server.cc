@@ -195,10 +195,16 @@ void HttpServer::serve(int socket, int connection) {
   ::close(socket);
 }
 
+void HttpServer::answer_with(std::function<ServerScript(const SeenRequest&)> handler) {
+  const std::lock_guard lock(mutex_);
+  handler_ = std::move(handler);
+}
+
 ServerScript HttpServer::take_script(SeenRequest request) {
   const std::lock_guard lock(mutex_);
   requests_.push_back(std::move(request));
   changed_.notify_all();
+  if (scripts_.empty() && handler_) return handler_(requests_.back());
   if (scripts_.empty()) {
     return {send(response(500, "text/plain", "the test server has no script for this request"))};
   }

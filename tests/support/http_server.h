@@ -87,6 +87,8 @@ class HttpServer {
   /// What the next request without a script gets; in order. A request for which there is none
   /// is answered with status 500 and a text that says so.
   void on_request(ServerScript script);
+  /// What every request without a script gets; called on a connection's thread, one at a time.
+  void answer_with(std::function<ServerScript(const SeenRequest&)> handler);
   std::vector<SeenRequest> requests() const;
   int connections() const;
   /// Waits until that many requests were read whole.
@@ -103,6 +105,7 @@ class HttpServer {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<ServerScript> scripts_;
+  std::function<ServerScript(const SeenRequest&)> handler_;
   std::vector<SeenRequest> requests_;
   std::vector<int> sockets_;  // of open connections
   int connections_ = 0;

@@ -1,0 +1,43 @@
+// One recorded compaction, made ready to score any number of summaries of it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/compaction.h"
+#include "replay/recorded_compaction.h"
+#include "replay/summary_score.h"
+
+namespace daybook::replay {
+
+class PreparedCase {
+ public:
+  /// Reads the span, the continuation and, for Daybook's own sessions, the state that the block is
+  /// made of.
+  static Result<std::unique_ptr<PreparedCase>> load(journal::Journal& journal, std::string_view id);
+
+  /// Strict gate of this build.
+  engine::GateResult judge(const engine::SummaryReply& reply) const;
+  CompactionScore score(std::string_view summary, std::string_view block) const;
+  /// What would be sent with this summary; "": without one. For imported compactions the summary is
+  /// all that is known of it.
+  std::string block(std::string_view summary) const;
+
+  const CompactionCase& recorded() const { return case_; }
+  const FactSet& facts() const { return facts_; }
+  std::size_t span_bytes() const { return span_bytes_; }
+
+ private:
+  explicit PreparedCase(CompactionCase loaded);
+  Result<void> prepare_block(journal::Journal& journal);
+
+  CompactionCase case_;
+  std::vector<engine::SpanItem> items_;
+  std::unique_ptr<const engine::PreparedSpan> span_;
+  FactSet facts_;
+  std::size_t span_bytes_ = 0;
+  std::string block_head_;  // what stands before the summary in a block, and after it
+  std::string block_tail_;
+};
+
+}  // namespace daybook::replay

@@ -1,0 +1,249 @@
+#include "replay/replay_report.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "replay/case_score.h"
+#include "replay/price_call.h"
+
+namespace daybook::replay {
+namespace {
+
+double dollars(const Money& money) {
+  const std::string text = money.exact();
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// What tokens of one class cost with the session's model at that time; nothing when unpriced.
+std::optional<double> class_cost(const PriceBook& prices, const std::string& model, std::int64_t at,
+                                 CallUsage usage) {
+  const auto colon = model.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  usage.output = 0;
+  const auto rows = prices.rows_for(model.substr(0, colon), model.substr(colon + 1));
+  const CallCost cost = price_call(rows, usage, {at, at});
+  if (cost.unpriced_tokens > 0) return std::nullopt;
+  return dollars(cost.total.high);
+}
+
+/// Turns of the session after which a compaction with this summary has paid for itself: what it
+/// cost, and the new prefix written instead of the old one read, over what each turn reads less.
+std::optional<double> payback(const PriceBook& prices, const CompactionCase& of,
+                              std::size_t span_bytes, std::size_t block_bytes, double cost) {
+  constexpr std::size_t kBytesPerToken = 4;
+  const double before = static_cast<double>(of.recorded.tokens_before);
+  const double cut =
+      (static_cast<double>(span_bytes) - static_cast<double>(block_bytes)) / kBytesPerToken;
+  if (before == 0 || cut <= 0 || cut >= before) return std::nullopt;
+  const double after = before - cut;
+  CallUsage read;
+  read.cache_read = 1'000'000;
+  read.input_uncached = 0;
+  CallUsage write;
+  write.cache_write = 1'000'000;
+  write.input_uncached = 0;
+  const auto read_price = class_cost(prices, of.model, of.recorded.at, read);
+  auto write_price = class_cost(prices, of.model, of.recorded.at, write);
+  if (!write_price) {
+    // Providers that do not charge for writing take such tokens as uncached input.
+    CallUsage input;
+    input.input_uncached = 1'000'000;
+    write_price = class_cost(prices, of.model, of.recorded.at, input);
+  }
+  if (!read_price || !write_price || *read_price <= 0) return std::nullopt;
+  const double once = cost + (after * *write_price - before * *read_price) / 1e6;
+  return std::max(0.0, once / (cut * *read_price / 1e6));
+}
+
+class Reporter {
+ public:
+  Reporter(journal::Journal& journal, const SessionId& session, const PriceBook& prices,
+           const ReplayState& state)
+      : journal_(journal), session_(session), prices_(prices), state_(state) {}
+
+  Result<ReplayReport> make();
+
+ private:
+  Result<UnitScore> score(const UnitKey& key, const UnitState& unit, const PreparedCase& of);
+  void sum_up(ReplayReport& report) const;
+  PairReport compare(const ReplayReport& report, std::size_t a, std::size_t b) const;
+
+  journal::Journal& journal_;
+  const SessionId& session_;
+  const PriceBook& prices_;
+  const ReplayState& state_;
+  std::vector<std::string> clusters_;  // session of each case
+};
+
+Result<UnitScore> Reporter::score(const UnitKey& key, const UnitState& unit,
+                                  const PreparedCase& of) {
+  UnitScore made;
+  made.key = key;
+  made.calls = unit.calls.size();
+  for (const auto& call : unit.calls) {
+    const auto rows = prices_.rows_for(call.provider, call.model);
+    const CallCost cost = price_call(rows, call.usage, {call.at, call.at});
+    made.cost += cost.total.high;
+    made.unpriced_tokens += cost.unpriced_tokens;
+  }
+  const AttemptMade& last = unit.attempts.back();
+  auto text = attempt_text(journal_, session_, last);
+  if (!text) return fail(std::move(text.error()));
+  made.codes = last.codes;
+  made.usable = last.verdict == schema::GateVerdict::usable;
+  if (!last.failed && last.gate_version != engine::kGateVersion) {
+    const auto again = of.judge({*text, last.stop});
+    made.usable = again.verdict == engine::GateVerdict::kUsable;
+    made.codes.clear();
+    for (const auto& finding : again.findings) made.codes.push_back(code_of(finding.code));
+  }
+  // A summary that is not usable is not put in place: the block then stands without one.
+  const std::string_view used = made.usable ? std::string_view(*text) : std::string_view();
+  const std::string block = of.block(used);
+  const CompactionScore scored = of.score(used, block);
+  made.needs = scored.summary.needed.facts > 0;
+  made.needed_recall = scored.summary.needed_recall();
+  made.survival = scored.summary.survival();
+  made.precision = scored.summary.entity_precision;
+  made.block_recall = scored.block.needed_recall();
+  made.block_survival = scored.block.survival();
+  if (made.usable && made.unpriced_tokens == 0) {
+    made.payback_turns =
+        payback(prices_, of.recorded(), of.span_bytes(), block.size(), dollars(made.cost));
+  }
+  return made;
+}
+
+double mean(const std::vector<const UnitScore*>& units, double UnitScore::*of) {
+  double sum = 0;
+  for (const auto* unit : units) sum += unit->*of;
+  return units.empty() ? 0 : sum / static_cast<double>(units.size());
+}
+
+void Reporter::sum_up(ReplayReport& report) const {
+  for (std::uint32_t i = 0; i < state_.arms.size(); ++i) {
+    ArmReport arm;
+    arm.arm = state_.arms[i];
+    std::vector<const UnitScore*> units;
+    std::vector<double> paybacks;
+    for (const auto& unit : report.units) {
+      if (unit.key.arm != i) continue;
+      units.push_back(&unit);
+      arm.usable += unit.usable ? 1 : 0;
+      arm.calls += unit.calls;
+      arm.cost += unit.cost;
+      arm.unpriced_tokens += unit.unpriced_tokens;
+      if (unit.payback_turns) paybacks.push_back(*unit.payback_turns);
+      if (unit.usable) continue;
+      for (const auto& code : std::set<std::string>(unit.codes.begin(), unit.codes.end())) {
+        ++arm.codes[code];
+      }
+    }
+    arm.units = units.size();
+    arm.usable_rate = wilson(arm.usable, arm.units);
+    if (arm.usable > 0) arm.cost_per_usable = divided(arm.cost, arm.usable);
+    arm.survival = mean(units, &UnitScore::survival);
+    arm.precision = mean(units, &UnitScore::precision);
+    arm.block_survival = mean(units, &UnitScore::block_survival);
+    std::erase_if(units, [](const UnitScore* unit) { return !unit->needs; });
+    if (!units.empty()) {
+      arm.needed_recall = mean(units, &UnitScore::needed_recall);
+      arm.block_recall = mean(units, &UnitScore::block_recall);
+    }
+    if (!paybacks.empty()) {
+      std::ranges::sort(paybacks);
+      arm.payback_turns = paybacks[paybacks.size() / 2];
+    }
+    report.arms.push_back(std::move(arm));
+  }
+}
+
+PairReport Reporter::compare(const ReplayReport& report, std::size_t a, std::size_t b) const {
+  PairReport pair;
+  pair.a = a;
+  pair.b = b;
+  std::map<UnitKey, const UnitScore*> of_a;
+  for (const auto& unit : report.units) {
+    if (unit.key.arm == a) of_a[{0, unit.key.item, unit.key.replicate}] = &unit;
+  }
+  PairedOutcomes outcomes;
+  std::vector<ClusteredDifference> recalls;
+  std::vector<double> differences;
+  for (const auto& unit : report.units) {
+    if (unit.key.arm != b) continue;
+    const auto found = of_a.find({0, unit.key.item, unit.key.replicate});
+    if (found == of_a.end()) continue;
+    const UnitScore& other = *found->second;
+    std::uint64_t& cell = unit.usable ? (other.usable ? outcomes.both : outcomes.gained)
+                                      : (other.usable ? outcomes.lost : outcomes.neither);
+    ++cell;
+    ++pair.pairs;
+    if (!unit.needs) continue;
+    const double difference = unit.needed_recall - other.needed_recall;
+    recalls.push_back({clusters_.at(unit.key.item), difference});
+    differences.push_back(difference);
+  }
+  pair.only_a = outcomes.lost;
+  pair.only_b = outcomes.gained;
+  pair.p = mcnemar_exact(outcomes.gained, outcomes.lost);
+  pair.difference = newcombe_paired(outcomes);
+  const auto bootstrapped = bootstrap_mean(recalls);
+  pair.recall_difference = bootstrapped.mean;
+  pair.recall_interval = bootstrapped.interval;
+  pair.recall_p = wilcoxon_signed_rank(differences);
+  if (pair.pairs > 0) {
+    const double n = static_cast<double>(pair.pairs);
+    pair.pairs_needed = pairs_needed(
+        {static_cast<double>(outcomes.gained) / n, static_cast<double>(outcomes.lost) / n});
+  }
+  return pair;
+}
+
+Result<ReplayReport> Reporter::make() {
+  ReplayReport report;
+  report.cases = state_.cases.size();
+  report.all = state_.cases.size() * state_.arms.size() * state_.replicates;
+  for (const auto& id : state_.cases) clusters_.push_back(id.substr(0, id.rfind('@')));
+  report.sessions = std::set<std::string>(clusters_.begin(), clusters_.end()).size();
+  // Case by case: a span is read and prepared once for all its summaries.
+  for (std::uint32_t item = 0; item < state_.cases.size(); ++item) {
+    std::unique_ptr<PreparedCase> prepared;
+    for (const auto& [key, unit] : state_.units) {
+      if (key.item != item || !unit.done || unit.attempts.empty()) continue;
+      if (!prepared) {
+        auto loaded = PreparedCase::load(journal_, state_.cases[item]);
+        if (!loaded) return fail(std::move(loaded.error()));
+        prepared = std::move(*loaded);
+      }
+      auto scored = score(key, unit, *prepared);
+      if (!scored) return fail(std::move(scored.error()));
+      report.units.push_back(std::move(*scored));
+    }
+  }
+  report.done = report.units.size();
+  sum_up(report);
+  std::vector<double> p_values;
+  for (std::size_t a = 0; a < report.arms.size(); ++a) {
+    for (std::size_t b = a + 1; b < report.arms.size(); ++b) {
+      report.pairs.push_back(compare(report, a, b));
+      p_values.push_back(report.pairs.back().p);
+    }
+  }
+  const auto adjusted = holm_adjusted(p_values);
+  for (std::size_t i = 0; i < adjusted.size(); ++i) report.pairs[i].p_holm = adjusted[i];
+  return report;
+}
+
+}  // namespace
+
+Result<ReplayReport> make_report(journal::Journal& journal, const SessionId& session,
+                                 const PriceBook& prices) {
+  auto state = load_replay(journal, session);
+  if (!state) return fail(std::move(state.error()));
+  return Reporter(journal, session, prices, *state).make();
+}
+
+}  // namespace daybook::replay

@@ -1,0 +1,81 @@
+// What a replay says: how often each arm's summaries are usable, what they keep, what they cost,
+// and whether two arms differ by more than chance. Needs no model: recorded replies are scored
+// again by this build.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replay/price_book.h"
+#include "replay/replay_state.h"
+#include "replay/statistics.h"
+
+namespace daybook::replay {
+
+/// The last reply of a unit, scored. Shares are from 0 to 1.
+struct UnitScore {
+  UnitKey key;
+  bool usable = false;
+  std::vector<std::string> codes;  // of the gate, when not usable
+  bool needs = false;        // the continuation used a fact of the span: recalls say something
+  double needed_recall = 0;  // of such facts, in the summary
+  double survival = 0;       // of all facts, weighted, in the summary
+  double precision = 1;      // of the entities that the summary names
+  double block_recall = 0;   // as needed_recall, in the whole block
+  double block_survival = 0;
+  Money cost;  // of all calls of the unit, the upper bound where a price is an interval
+  std::uint64_t unpriced_tokens = 0;
+  std::size_t calls = 0;
+  std::optional<double> payback_turns;
+};
+
+struct ArmReport {
+  Arm arm;
+  std::size_t units = 0;
+  std::size_t usable = 0;
+  Interval usable_rate;                      // Wilson, 95 %
+  std::map<std::string, std::size_t> codes;  // units that were refused for it
+  std::size_t calls = 0;
+  Money cost;
+  std::uint64_t unpriced_tokens = 0;
+  std::optional<Money> cost_per_usable;  // absent: none usable
+  std::optional<double> needed_recall;   // means over the units; absent: nothing was needed
+  double survival = 0;
+  double precision = 0;
+  std::optional<double> block_recall;
+  double block_survival = 0;
+  std::optional<double> payback_turns;  // median over the units that have one
+};
+
+/// Two arms on the same cases and replicates.
+struct PairReport {
+  std::size_t a = 0;  // indexes of the arms; b is compared with a
+  std::size_t b = 0;
+  std::size_t pairs = 0;
+  std::size_t only_a = 0;  // usable in a and not in b
+  std::size_t only_b = 0;
+  double p = 1;                  // exact McNemar, two-sided
+  double p_holm = 1;             // over all pairs of the report
+  Interval difference;           // of the usable rates, b less a: Newcombe, 95 %
+  double recall_difference = 0;  // mean of needed recall, b less a, where something was needed
+  std::optional<Interval> recall_interval;  // bootstrap over sessions, BCa, 95 %
+  double recall_p = 1;                      // Wilcoxon signed-rank, as a check
+  std::optional<std::size_t> pairs_needed;  // for 80 % power at the rates seen
+};
+
+struct ReplayReport {
+  std::vector<ArmReport> arms;
+  std::vector<PairReport> pairs;
+  std::vector<UnitScore> units;
+  std::size_t cases = 0;
+  std::size_t sessions = 0;  // clusters
+  std::size_t done = 0;      // units
+  std::size_t all = 0;
+};
+
+Result<ReplayReport> make_report(journal::Journal& journal, const SessionId& session,
+                                 const PriceBook& prices);
+
+}  // namespace daybook::replay

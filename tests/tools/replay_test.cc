@@ -1,0 +1,311 @@
+// Recorded compactions replayed through the command line, against a model server that fails as
+// models were seen to fail: asked first and read last it goes on with the session, and a small
+// budget is spent on reasoning.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "engine/summary_gate.h"
+#include "tests/support/cli.h"
+#include "tests/support/http_server.h"
+#include "tests/support/temp_dir.h"
+
+namespace daybook::tests {
+namespace {
+
+using Catch::Contains;
+
+constexpr std::size_t kSessions = 4;
+constexpr std::size_t kCases = 20;
+constexpr std::size_t kUsableOld = 4;     // of the 20, by the shape that failed
+constexpr std::size_t kUsableMoved = 18;  // with the instruction moved behind the transcript
+
+std::string good_summary() {
+  std::string text;
+  const char* bodies[] = {"The user wants the numbered files read one after the other.",
+                          "none",
+                          "The numbered files were opened in turn; none was changed.",
+                          "none",
+                          "No command was run; only reading took place.",
+                          "none",
+                          "Some of them are read and the others are still to be opened.",
+                          "Open the file that comes next and go on until the last of them."};
+  for (std::size_t i = 0; i < engine::kSummaryHeadings.size(); ++i) {
+    text += fmt::format("{}\n{}\n\n", engine::kSummaryHeadings[i], bodies[i]);
+  }
+  return text;
+}
+
+/// Reads six files: with a cap of 6,000 tokens that takes five compactions.
+std::string scenario() {
+  std::string toml;
+  for (int i = 1; i <= 6; ++i) {
+    toml += fmt::format(
+        "[[response]]\n[[response.call]]\ntool = 'read_file'\narguments = {{ path = '{}.txt' }}\n",
+        i);
+  }
+  toml += "[[response]]\ntext = 'All are read.'\n";
+  for (int i = 0; i < 8; ++i)
+    toml += fmt::format("[[summary]]\ntext = '''\n{}'''\n", good_summary());
+  return toml;
+}
+
+std::string streamed(const std::string& text, const std::string& reasoning,
+                     const std::string& finish) {
+  Json delta = {{"content", text}};
+  if (!reasoning.empty()) delta["reasoning_content"] = reasoning;
+  const Json first = {
+      {"id", "r"}, {"model", "m"}, {"choices", Json::array({{{"index", 0}, {"delta", delta}}})}};
+  const Json last = {
+      {"id", "r"},
+      {"model", "m"},
+      {"choices",
+       Json::array({{{"index", 0}, {"delta", Json::object()}, {"finish_reason", finish}}})}};
+  const Json usage = {{"id", "r"},
+                      {"choices", Json::array()},
+                      {"usage", {{"prompt_tokens", 2'000}, {"completion_tokens", 500}}}};
+  std::string body;
+  for (const auto& each : {first, last, usage}) body += "data: " + dump_json(each) + "\n\n";
+  return event_stream(body + "data: [DONE]\n\n");
+}
+
+/// Knows the cases by their transcripts, in the order it first sees them.
+class FailingModel {
+ public:
+  ServerScript operator()(const SeenRequest& request) {
+    const auto body = parse_json(request.body);
+    const std::string prompt = (*body)["messages"].back()["content"];
+    const auto budget = (*body)["max_tokens"].get<int>();
+    const auto at = prompt.find("<transcript ");
+    const auto known = cases_.emplace(prompt.substr(at, 24), cases_.size());
+    const std::size_t number = known.first->second;
+    const bool asked_first = at > 0;
+    if (asked_first) {
+      return {send(number < kUsableOld ? good() : failing(number))};
+    }
+    const bool thinks_too_long = budget < 16'000 && number >= kUsableMoved;
+    return {send(thinks_too_long ? streamed("", "Let me think about it.", "length") : good())};
+  }
+
+ private:
+  static std::string good() { return streamed(good_summary(), "", "stop"); }
+  static std::string failing(std::size_t number) {
+    switch (number % 4) {
+      case 0:  // goes on in the transcript's voice
+        return streamed("Now I will read the next file.", "", "stop");
+      case 1:  // spends the budget on reasoning
+        return streamed("", "Let me think about it.", "length");
+      case 2:  // stops early
+        return streamed("## Goal and constraints\nRead", "", "stop");
+      default:
+        return streamed("", "", "stop");
+    }
+  }
+
+  std::map<std::string, std::size_t> cases_;
+};
+
+/// A journal with the compactions, and a configuration that knows the server.
+struct Recorded {
+  TempDir place;
+  HttpServer server;
+  Cli cli;
+
+  Recorded() {
+    cli.on_disk = true;
+    std::filesystem::create_directory(place.path() / "work");
+    for (int i = 1; i <= 6; ++i) {
+      std::string text;
+      while (text.size() < 6'000) text += fmt::format("line {} of file {}\n", text.size(), i);
+      write_file(place.path() / "work" / fmt::format("{}.txt", i), text);
+    }
+    write_file(place.path() / "scenario.toml", scenario());
+    write_file(
+        place.path() / "config.toml",
+        fmt::format("[providers.fake]\nkind = 'openai-chat'\nbase_url = '{}'\n", server.url()));
+    write_file(place.path() / "own-prices.toml", kPrices);
+    cli.environment = {{"HOME", place.str()},
+                       {"DAYBOOK_HOME", place.str() + "/journal"},
+                       {"DAYBOOK_CONFIG", place.str() + "/config.toml"},
+                       {"DAYBOOK_COMPACTION_CAP_TOKENS", "6000"}};
+    for (std::size_t i = 1; i <= kSessions; ++i) {
+      const auto run = cli.run({"run", "--workspace", place.str() + "/work", "--approval-mode",
+                                "bypass-approvals", "--session", fmt::format("s{}", i), "--model",
+                                "script:" + place.str() + "/scenario.toml",
+                                fmt::format("Session {}: read all files.", i)});
+      INFO(run.err);
+      REQUIRE(run.code == 0);
+    }
+    server.answer_with(FailingModel());
+  }
+
+  CliRun replay(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "replay");
+    return cli.run(arguments);
+  }
+
+  CliRun run_arms(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"run",
+                                          "--name",
+                                          "r",
+                                          "--model",
+                                          "fake:m",
+                                          "--only",
+                                          "old-3000",
+                                          "--only",
+                                          "moved-3000",
+                                          "--only",
+                                          "moved-16000",
+                                          "--prices",
+                                          place.str() + "/own-prices.toml"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return replay(arguments);
+  }
+
+  static constexpr const char* kPrices = R"(
+[[price]]
+provider = "fake"
+models = ["m"]
+valid_from = 2020-01-01
+input = 1.0
+output = 2.0
+source = "made up for a test"
+read = 2026-01-01
+)";
+};
+
+const Json& arm(const Json& report, const std::string& name) {
+  for (const auto& each : report["arms"]) {
+    if (each["arm"] == name) return each;
+  }
+  FAIL("no arm " + name);
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("the failures that were recorded come out of a replay with their shape") {
+  Recorded recorded;
+  const auto listed = json_lines(recorded.replay({"list", "--json"}).out);
+  REQUIRE(listed.size() == kCases);
+  CHECK(listed[0]["source"] == "daybook");
+  CHECK(listed[0]["end"] == "summary");
+
+  const auto run = recorded.run_arms();
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK(recorded.server.requests().size() == 3 * kCases);
+  const auto shown = recorded.replay(
+      {"report", "r", "--prices", recorded.place.str() + "/own-prices.toml", "--json"});
+  INFO(shown.err);
+  REQUIRE(shown.code == 0);
+  const Json report = json_lines(shown.out).at(0);
+  CHECK(report["cases"] == kCases);
+  CHECK(report["sessions"] == kSessions);
+
+  const Json& old_shape = arm(report, "old-3000");
+  const Json& moved = arm(report, "moved-3000");
+  const Json& roomy = arm(report, "moved-16000");
+  CHECK(old_shape["usable"] == 4);
+  CHECK(moved["usable"] == 18);
+  CHECK(roomy["usable"] == 20);
+  // Wilson's limits at 95 %, by Python with z = 1.959963984540054.
+  CHECK(old_shape["usable_low"].get<double>() == Approx(0.080658).margin(1e-6));
+  CHECK(old_shape["usable_high"].get<double>() == Approx(0.416017).margin(1e-6));
+  CHECK(moved["usable_low"].get<double>() == Approx(0.698966).margin(1e-6));
+  CHECK(moved["usable_high"].get<double>() == Approx(0.972134).margin(1e-6));
+  CHECK(roomy["usable_low"].get<double>() == Approx(0.838875).margin(1e-6));
+  // 20 calls of 2,000 tokens at $1 and 500 at $2 a million: $0.06; a usable one: a quarter of that.
+  CHECK(old_shape["cost_usd"] == "0.06");
+  CHECK(old_shape["cost_per_usable_usd"] == "0.015");
+  CHECK(roomy["cost_per_usable_usd"] == "0.003");
+  CHECK(old_shape["refused_for"]["G5-next-action"] == 4);
+  CHECK(moved["refused_for"]["G1-empty"] == 2);
+
+  for (const auto& pair : report["pairs"]) {
+    const std::string names = pair["a"].get<std::string>() + " " + pair["b"].get<std::string>();
+    // Exact binomial tails: 2 * 0.5^14, 2 * 0.5^16, and 2 against 0; Holm multiplies by 2, 3, 1.
+    std::map<std::string, std::pair<double, double>> expected = {
+        {"old-3000 moved-3000", {1.220703e-4, 2.441406e-4}},
+        {"old-3000 moved-16000", {3.0517578e-5, 9.1552734e-5}},
+        {"moved-3000 moved-16000", {0.5, 0.5}},
+        {"moved-3000 old-3000", {1.220703e-4, 2.441406e-4}},
+        {"moved-16000 old-3000", {3.0517578e-5, 9.1552734e-5}},
+        {"moved-16000 moved-3000", {0.5, 0.5}},
+    };
+    CAPTURE(names);
+    CHECK(pair["mcnemar_p"].get<double>() == Approx(expected.at(names).first).margin(1e-6));
+    CHECK(pair["holm_p"].get<double>() == Approx(expected.at(names).second).margin(1e-6));
+  }
+}
+
+TEST_CASE("a replay that ends early goes on, and pays for no call again") {
+  Recorded recorded;
+  const auto stopped = recorded.run_arms({"--max-cost", "0.05"});
+  INFO(stopped.err);
+  CHECK(stopped.code == 0);
+  CHECK_THAT(stopped.err, Contains("--max-cost"));
+  const std::size_t before = recorded.server.requests().size();
+  CHECK(before > 0);
+  CHECK(before < 3 * kCases);
+  const auto again = recorded.replay({"run", "--name", "r"});
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK(recorded.server.requests().size() == 3 * kCases);
+  const auto third = recorded.replay({"run", "--name", "r"});
+  CHECK(third.code == 0);
+  CHECK(recorded.server.requests().size() == 3 * kCases);
+  CHECK_THAT(third.out, Contains("60 of 60 summaries made"));
+}
+
+TEST_CASE("without a model only what code can do is done, and nothing leaves the machine") {
+  Recorded recorded;
+  REQUIRE(recorded.replay({"run", "--name", "m"}).code == 0);
+  CHECK(recorded.server.requests().empty());
+  const auto shown = recorded.replay({"report", "m"});
+  CHECK_THAT(shown.out, Contains("mechanical"));
+  CHECK_THAT(shown.out, !Contains("old-3000"));
+}
+
+TEST_CASE("a summary from anywhere is scored against a recorded compaction") {
+  Recorded recorded;
+  const auto listed = json_lines(recorded.replay({"list", "--json"}).out);
+  const std::string id = listed.at(0)["id"];
+  write_file(recorded.place.path() / "mine.md", good_summary());
+  const auto scored =
+      recorded.replay({"score", recorded.place.str() + "/mine.md", "--case", id, "--json"});
+  INFO(scored.err);
+  REQUIRE(scored.code == 0);
+  CHECK(json_lines(scored.out).at(0)["verdict"] == "usable");
+  write_file(recorded.place.path() / "bad.md", "Now I will read the next file.");
+  const auto bad =
+      recorded.replay({"score", recorded.place.str() + "/bad.md", "--case", id, "--json"});
+  CHECK(json_lines(bad.out).at(0)["verdict"] == "unusable");
+}
+
+TEST_CASE("mistakes around replays are named") {
+  Recorded recorded;
+  const auto expect = [&](std::vector<std::string> arguments, int code, const std::string& said) {
+    const auto run = recorded.replay(std::move(arguments));
+    CAPTURE(run.err);
+    CHECK(run.code == code);
+    CHECK_THAT(run.err, Contains(said));
+  };
+  expect({"lst"}, 2, "did you mean 'list'?");
+  expect({"show"}, 2, "needs a recorded compaction");
+  expect({"show", "s1@1"}, 3, "has no compaction at version 1");
+  expect({"show", "s1@x"}, 2, "SESSION@VERSION");
+  expect({"report", "s1"}, 2, "is not a replay");
+  expect({"run", "--only", "old"}, 2, "there is no arm 'old'");
+  expect({"run", "--only", "old-3000"}, 2, "names no model");
+  expect({"run", "--model", "fake:m", "--max-cost", "much"}, 2, "amount in dollars");
+  expect({"run", "--model", "fake:m", "--max-cost", "1"}, 2, "there is no price for fake:m");
+  expect({"run", "--replicates", "0"}, 2, "--replicates must be");
+  expect({"session", "s1", "s2"}, 2, "takes nothing else");
+  expect({"score", "nothing.md", "--case", "s1@20"}, 3, "cannot read 'nothing.md'");
+}
+
+}  // namespace daybook::tests

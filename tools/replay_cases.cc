@@ -1,0 +1,29 @@
+#include "tools/replay_cases.h"
+
+#include "tools/read_journal.h"
+
+namespace daybook::tools {
+
+Result<std::vector<replay::RecordedCompaction>> wanted_compactions(
+    journal::Journal& journal, const std::vector<std::string>& sessions) {
+  std::vector<SessionId> names;
+  for (const auto& given : sessions) {
+    auto info = find_session(journal, given);
+    if (!info) return fail(std::move(info.error()));
+    names.push_back(info->session);
+  }
+  if (sessions.empty()) {
+    auto all = journal.sessions("");
+    if (!all) return fail(std::move(all.error()));
+    for (const auto& info : *all) names.push_back(info.session);
+  }
+  std::vector<replay::RecordedCompaction> found;
+  for (const auto& name : names) {
+    auto some = replay::recorded_compactions(journal, name);
+    if (!some) return fail(std::move(some.error()));
+    found.insert(found.end(), some->begin(), some->end());
+  }
+  return found;
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,187 @@
+#include "replay/replay_report.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "replay/facts.h"
+#include "tools/json_writer.h"
+#include "tools/open_prices.h"
+#include "tools/read_journal.h"
+#include "tools/replay_actions.h"
+#include "tools/table.h"
+
+namespace daybook::tools {
+namespace {
+
+using replay::ArmReport;
+using replay::PairReport;
+using replay::ReplayReport;
+
+std::string percent(double share) {
+  return fmt::format("{:.0f}%", share * 100);
+}
+
+std::string percent(const std::optional<double>& share) {
+  return share ? percent(*share) : "-";
+}
+
+std::string range(const replay::Interval& interval) {
+  return fmt::format("{:.0f} to {:.0f}%", interval.low * 100, interval.high * 100);
+}
+
+std::string money(const ArmReport& arm, const std::optional<replay::Money>& amount) {
+  if (arm.unpriced_tokens > 0) return "unpriced";
+  return amount ? amount->shown() : "-";
+}
+
+void print_arms(Context& context, const ReplayReport& report) {
+  Table table({"ARM", "USABLE", "95% INTERVAL", "RECALL", "KEPT", "PRECISION", "BLOCK RECALL",
+               "CALLS", "COST", "A USABLE ONE", "PAYBACK"},
+              0);
+  for (const ArmReport& arm : report.arms) {
+    table.add({arm.arm.name, fmt::format("{}/{}", arm.usable, arm.units), range(arm.usable_rate),
+               percent(arm.needed_recall), percent(arm.survival), percent(arm.precision),
+               percent(arm.block_recall), std::to_string(arm.calls), money(arm, arm.cost),
+               money(arm, arm.cost_per_usable),
+               arm.payback_turns ? fmt::format("{:.1f} turns", *arm.payback_turns) : "-"});
+  }
+  table.print(context.out, context.columns, context.colour());
+}
+
+void print_codes(Context& context, const ReplayReport& report) {
+  for (const ArmReport& arm : report.arms) {
+    if (arm.codes.empty()) continue;
+    std::string codes;
+    for (const auto& [code, count] : arm.codes) {
+      codes += fmt::format("{}{} {}", codes.empty() ? "" : ", ", code, count);
+    }
+    context.out << fmt::format("{} was refused for: {}\n", arm.arm.name, codes);
+  }
+}
+
+std::string verdict(const PairReport& pair) {
+  return pair.p_holm < 0.05 ? "differ" : "no difference shown";
+}
+
+void print_pair(Context& context, const ReplayReport& report, const PairReport& pair) {
+  const std::string& a = report.arms[pair.a].arm.name;
+  const std::string& b = report.arms[pair.b].arm.name;
+  context.out << fmt::format(
+      "{} against {}: {} pairs, usable only in {} {}, only in {} {}; exact McNemar p = {:.4f}, "
+      "with "
+      "all comparisons (Holm) {:.4f}: {}\n",
+      b, a, pair.pairs, b, pair.only_b, a, pair.only_a, pair.p, pair.p_holm, verdict(pair));
+  context.out << fmt::format(
+      "  usable: {:+.0f} points more in {}, 95% interval {:+.0f} to {:+.0f}\n",
+      (pair.pairs == 0 ? 0.0
+                       : (static_cast<double>(pair.only_b) - static_cast<double>(pair.only_a)) /
+                             static_cast<double>(pair.pairs) * 100),
+      b, pair.difference.low * 100, pair.difference.high * 100);
+  const std::string interval =
+      pair.recall_interval
+          ? fmt::format("95% interval {:+.1f} to {:+.1f}", pair.recall_interval->low * 100,
+                        pair.recall_interval->high * 100)
+          : "no interval: the sessions are too few or too alike";
+  context.out << fmt::format("  recall: {:+.1f} points, {} ({} sessions); Wilcoxon p = {:.4f}\n",
+                             pair.recall_difference * 100, interval, report.sessions,
+                             pair.recall_p);
+  if (pair.only_a + pair.only_b == 0) return;
+  context.out << (pair.pairs_needed
+                      ? fmt::format(
+                            "  to show a difference of this size with 80% power: {} pairs\n",
+                            *pair.pairs_needed)
+                      : std::string("  a difference of this size needs more than 5,000 pairs\n"));
+}
+
+void add_arm(JsonWriter& out, const ArmReport& arm) {
+  out.begin_object().member("arm", arm.arm.name).member("model", arm.arm.model);
+  out.member("units", std::uint64_t{arm.units}).member("usable", std::uint64_t{arm.usable});
+  const auto number = [&](const char* name, double value) {
+    out.key(name).raw(fmt::format("{:.6f}", value));
+  };
+  number("usable_low", arm.usable_rate.low);
+  number("usable_high", arm.usable_rate.high);
+  if (arm.needed_recall) number("needed_recall", *arm.needed_recall);
+  number("survival", arm.survival);
+  number("precision", arm.precision);
+  if (arm.block_recall) number("block_needed_recall", *arm.block_recall);
+  number("block_survival", arm.block_survival);
+  out.member("calls", std::uint64_t{arm.calls}).member("cost_usd", arm.cost.exact());
+  out.member("unpriced_tokens", arm.unpriced_tokens);
+  if (arm.cost_per_usable && arm.unpriced_tokens == 0) {
+    out.member("cost_per_usable_usd", arm.cost_per_usable->exact());
+  }
+  if (arm.payback_turns) number("payback_turns", *arm.payback_turns);
+  out.key("refused_for").begin_object();
+  for (const auto& [code, count] : arm.codes) out.member(code, std::uint64_t{count});
+  out.end_object().end_object();
+}
+
+void add_pair(JsonWriter& out, const ReplayReport& report, const PairReport& pair) {
+  out.begin_object().member("a", report.arms[pair.a].arm.name);
+  out.member("b", report.arms[pair.b].arm.name).member("pairs", std::uint64_t{pair.pairs});
+  out.member("only_a", std::uint64_t{pair.only_a}).member("only_b", std::uint64_t{pair.only_b});
+  const auto number = [&](const char* name, double value) {
+    out.key(name).raw(fmt::format("{:.6f}", value));
+  };
+  number("mcnemar_p", pair.p);
+  number("holm_p", pair.p_holm);
+  number("difference_low", pair.difference.low);
+  number("difference_high", pair.difference.high);
+  number("recall_difference", pair.recall_difference);
+  if (pair.recall_interval) {
+    number("recall_low", pair.recall_interval->low);
+    number("recall_high", pair.recall_interval->high);
+  }
+  number("wilcoxon_p", pair.recall_p);
+  if (pair.pairs_needed) out.member("pairs_needed", std::uint64_t{*pair.pairs_needed});
+  out.end_object();
+}
+
+std::string json_of(const SessionId& session, const ReplayReport& report) {
+  JsonWriter out;
+  out.begin_object().member("replay", session.str());
+  out.member("cases", std::uint64_t{report.cases});
+  out.member("sessions", std::uint64_t{report.sessions});
+  out.member("done", std::uint64_t{report.done}).member("all", std::uint64_t{report.all});
+  out.member("gate_version", engine::kGateVersion);
+  out.member("scorer_version", replay::kScorerVersion);
+  out.key("arms").begin_array();
+  for (const auto& arm : report.arms) add_arm(out, arm);
+  out.end_array().key("pairs").begin_array();
+  for (const auto& pair : report.pairs) add_pair(out, report, pair);
+  return out.end_array().end_object().text();
+}
+
+}  // namespace
+
+Result<int> replay_report(Context& context, const Arguments& arguments) {
+  auto given = replay_operand(arguments, "the name of a replay");
+  if (!given) return fail(std::move(given.error()));
+  auto prices = open_prices(context, arguments);
+  if (!prices) return fail(std::move(prices.error()));
+  auto journal = open_for_reading(context, arguments);
+  if (!journal) return fail(std::move(journal.error()));
+  auto info = find_session(**journal, *given);
+  if (!info) return fail(std::move(info.error()));
+  auto report = replay::make_report(**journal, info->session, *prices);
+  if (!report) return fail(std::move(report.error()));
+  if (arguments.flag("--json")) {
+    context.out << json_of(info->session, *report) << '\n';
+    return kExitOk;
+  }
+  context.out << fmt::format("replay {}: {} compactions of {} sessions, {} of {} summaries made\n",
+                             info->session.str(), report->cases, report->sessions, report->done,
+                             report->all);
+  print_arms(context, *report);
+  print_codes(context, *report);
+  for (const auto& pair : report->pairs) print_pair(context, *report, pair);
+  if (report->done < report->all) {
+    context.err << fmt::format("not finished; go on with: daybook replay run --name {}\n",
+                               info->session.str());
+  }
+  return kExitOk;
+}
+
+}  // namespace daybook::tools

@@ -1,0 +1,329 @@
+#include "replay/replay_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <charconv>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <random>
+#include <sstream>
+
+#include "engine/asio_clock.h"
+#include "engine/http_model.h"
+#include "engine/nearest.h"
+#include "engine/script_model.h"
+#include "tools/json_writer.h"
+#include "tools/open_prices.h"
+#include "tools/read_journal.h"
+#include "tools/replay_actions.h"
+#include "tools/replay_cases.h"
+#include "tools/session_run.h"
+
+namespace daybook::tools {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::uint64_t kMostReplicates = 1'000;
+
+Result<std::string> text_of_file(const Context& context, const std::string& name) {
+  const auto path = std::filesystem::path(context.current_folder) / name;
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in && !std::filesystem::is_directory(path)) return text.str();
+  return fail(ErrorCode::not_found,
+              fmt::format("cannot read the arms file '{}'; give a TOML file, as docs/replay.md "
+                          "describes it",
+                          name));
+}
+
+/// "2.50" dollars, exact to a millionth.
+Result<std::optional<replay::Money>> max_cost(const Arguments& arguments) {
+  const auto text = arguments.text("--max-cost");
+  if (!text) return std::nullopt;
+  double dollars = -1;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), dollars);
+  if (error != std::errc() || end != text->data() + text->size() || !(dollars >= 0) ||
+      dollars > 1e9) {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("--max-cost must be an amount in dollars such as 2.50, not '{}'", *text));
+  }
+  constexpr replay::Rate kMicrodollar{1'000'000};
+  return replay::Money::of(static_cast<std::uint64_t>(dollars * 1e6), kMicrodollar);
+}
+
+/// The arms to compare, each with the model it calls.
+Result<std::vector<replay::Arm>> chosen_arms(const Context& context, const Arguments& arguments,
+                                             const engine::Config& config) {
+  std::vector<replay::Arm> arms = replay::shipped_arms();
+  const auto file = arguments.text("--arms");
+  if (file) {
+    auto text = text_of_file(context, *file);
+    if (!text) return fail(std::move(text.error()));
+    auto parsed = replay::parse_arms(*text, *file);
+    if (!parsed) return fail(std::move(parsed.error()));
+    arms = std::move(*parsed);
+  }
+  const auto& only = arguments.list("--only");
+  for (const auto& name : only) {
+    std::vector<std::string> known;
+    for (const auto& arm : arms) known.push_back(arm.name);
+    if (std::ranges::find(known, name) != known.end()) continue;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("there is no arm '{}'{}", name, engine::suggestion(name, known)));
+  }
+  if (!only.empty()) {
+    std::erase_if(arms,
+                  [&](const auto& arm) { return std::ranges::find(only, arm.name) == only.end(); });
+  }
+  const std::string model = arguments.text("--model").value_or("");
+  // Without a model or a file that asks for one, nothing leaves this machine.
+  if (model.empty() && !file && only.empty()) {
+    std::erase_if(arms, [](const auto& arm) { return !arm.mechanical; });
+  }
+  for (auto& arm : arms) {
+    if (arm.mechanical || !arm.model.empty()) continue;
+    arm.model = model.empty() ? config.model : model;
+    if (!arm.model.empty()) continue;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("arm '{}' names no model: pass --model provider:model", arm.name));
+  }
+  return arms;
+}
+
+schema::ReplayStartedT started(const std::vector<replay::Arm>& arms,
+                               const std::vector<engine::ResolvedModel>& models,
+                               const std::vector<replay::RecordedCompaction>& cases,
+                               std::uint64_t replicates, std::uint64_t seed) {
+  schema::ReplayStartedT event;
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    auto& to = event.arms.emplace_back(std::make_unique<schema::ReplayArmT>());
+    to->name = arms[i].name;
+    to->mechanical = arms[i].mechanical;
+    to->shape = arms[i].shape;
+    to->provider = models[i].provider.name;
+    to->provider_kind = models[i].provider.kind;
+    to->model = models[i].model;
+    to->summary_tokens = arms[i].summary_tokens;
+    to->reasoning = arms[i].reasoning;
+    to->temperature = arms[i].temperature;
+    to->retries = arms[i].retries;
+  }
+  for (const auto& each : cases) {
+    auto& to = event.cases.emplace_back(std::make_unique<schema::ReplayCaseT>());
+    to->session = each.session.str();
+    to->version = each.version;
+  }
+  event.replicates = static_cast<std::uint32_t>(replicates);
+  event.seed = seed;
+  return event;
+}
+
+/// The models of the arms, ready to be called.
+class Models {
+ public:
+  Models(asio::io_context& io, engine::Clock& clock) : io_(io), clock_(clock) {}
+
+  Result<void> add(const engine::ResolvedModel& model) {
+    replay::ArmModel made;
+    if (!model.provider.kind.empty()) {
+      made.choice = choice_of(model);
+      made.window = model.settings.context_window;
+      auto opened = make_model(io_, clock_, model);
+      if (!opened) return fail(std::move(opened.error()));
+      owned_.push_back(std::move(*opened));
+      made.model = owned_.back().get();
+    }
+    arms_.push_back(std::move(made));
+    return {};
+  }
+  const replay::ArmModel& of(std::uint32_t arm) const { return arms_.at(arm); }
+
+ private:
+  asio::io_context& io_;
+  engine::Clock& clock_;
+  std::vector<std::unique_ptr<engine::Model>> owned_;
+  std::vector<replay::ArmModel> arms_;
+};
+
+Result<std::vector<engine::ResolvedModel>> resolve(const Context& context,
+                                                   const engine::Config& config,
+                                                   const std::vector<replay::Arm>& arms) {
+  std::vector<engine::ResolvedModel> models;
+  for (const auto& arm : arms) {
+    if (arm.mechanical) {
+      models.emplace_back();
+      continue;
+    }
+    auto model = engine::resolve_model(config, arm.model, context.environment);
+    if (!model) return fail(std::move(model.error()));
+    if (model->provider.kind == "script") {
+      model->model = std::filesystem::weakly_canonical(
+          std::filesystem::path(context.current_folder) / model->model);
+    }
+    models.push_back(std::move(*model));
+  }
+  return models;
+}
+
+void show_progress(Context& context, const replay::ReplayProgress& progress) {
+  if (!context.out_is_terminal) return;
+  const std::size_t cells = 24 * progress.done / std::max<std::size_t>(progress.all, 1);
+  std::string unpriced;
+  if (progress.unpriced_tokens > 0) {
+    unpriced = fmt::format(" and {} unpriced tokens", progress.unpriced_tokens);
+  }
+  context.err << fmt::format("\r[{:<24}] {} of {}, {}{}\x1b[K", std::string(cells, '#'),
+                             progress.done, progress.all, progress.spent.shown(), unpriced)
+              << std::flush;
+}
+
+void tell(Context& context, const Arguments& arguments, const SessionId& session,
+          const replay::ReplayOutcome& outcome) {
+  using replay::ReplayEnd;
+  const auto& progress = outcome.progress;
+  if (context.out_is_terminal) context.err << '\n';
+  const std::string_view end = outcome.end == ReplayEnd::done      ? "done"
+                               : outcome.end == ReplayEnd::stopped ? "stopped"
+                                                                   : "max-cost";
+  if (arguments.flag("--json")) {
+    JsonWriter out;
+    out.begin_object().member("replay", session.str()).member("end", end);
+    out.member("done", std::uint64_t{progress.done}).member("all", std::uint64_t{progress.all});
+    out.member("cost_usd", progress.spent.exact());
+    out.member("unpriced_tokens", progress.unpriced_tokens);
+    context.out << out.end_object().text() << '\n';
+    return;
+  }
+  context.out << fmt::format(
+      "{} of {} summaries made, {}{}; see them with: daybook replay report "
+      "{}\n",
+      progress.done, progress.all, progress.spent.shown(),
+      progress.unpriced_tokens == 0
+          ? ""
+          : fmt::format(" and {} unpriced tokens", progress.unpriced_tokens),
+      session.str());
+  if (outcome.end == ReplayEnd::done) return;
+  context.err << fmt::format("{}; go on with: daybook replay run --name {}\n",
+                             outcome.end == ReplayEnd::stopped
+                                 ? "stopped"
+                                 : "the next call could cost more than --max-cost leaves",
+                             session.str());
+}
+
+/// What is to be run: a replay that exists, or a new one.
+struct Wish {
+  SessionId session;
+  std::vector<engine::ResolvedModel> models;
+  std::optional<schema::ReplayStartedT> fresh;
+};
+
+Result<Wish> existing(const Context& context, const engine::Config& config,
+                      journal::Journal& journal, const SessionId& session) {
+  auto state = replay::load_replay(journal, session);
+  if (!state) return fail(std::move(state.error()));
+  auto models = resolve(context, config, state->arms);
+  if (!models) return fail(std::move(models.error()));
+  return Wish{session, std::move(*models), std::nullopt};
+}
+
+Result<Wish> fresh(const Context& context, const Arguments& arguments, const engine::Config& config,
+                   journal::Journal& journal, const SessionId& session) {
+  auto arms = chosen_arms(context, arguments, config);
+  if (!arms) return fail(std::move(arms.error()));
+  auto models = resolve(context, config, *arms);
+  if (!models) return fail(std::move(models.error()));
+  auto cases = wanted_compactions(journal, arguments.list("--sessions"));
+  if (!cases) return fail(std::move(cases.error()));
+  if (cases->empty()) {
+    return fail(ErrorCode::not_found,
+                "no compaction is recorded there; 'daybook replay list' shows what is");
+  }
+  const std::uint64_t replicates = arguments.number("--replicates").value_or(1);
+  if (replicates < 1 || replicates > kMostReplicates) {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("--replicates must be from 1 to {}, not {}", kMostReplicates, replicates));
+  }
+  auto event = started(*arms, *models, *cases, replicates, arguments.number("--seed").value_or(1));
+  return Wish{session, std::move(*models), std::move(event)};
+}
+
+Result<SessionId> name_of(const Arguments& arguments) {
+  if (const auto name = arguments.text("--name")) return SessionId::parse(*name);
+  std::random_device random;
+  return SessionId::parse(fmt::format("replay-{:08x}", random()));
+}
+
+Result<Wish> wish_of(const Context& context, const Arguments& arguments,
+                     const engine::Config& config, journal::Journal& journal) {
+  if (!arguments.list("OPERAND").empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "'replay run' takes no operand; name sessions with --sessions");
+  }
+  auto session = name_of(arguments);
+  if (!session) return fail(std::move(session.error()));
+  auto head = journal.head(*session);
+  if (!head) return fail(std::move(head.error()));
+  return head->version > 0 ? existing(context, config, journal, *session)
+                           : fresh(context, arguments, config, journal, *session);
+}
+
+}  // namespace
+
+Result<int> replay_run(Context& context, const Arguments& arguments) {
+  const auto most = max_cost(arguments);
+  if (!most) return fail(most.error());
+  auto prices = open_prices(context, arguments);
+  if (!prices) return fail(std::move(prices.error()));
+  engine::ConfigSources sources{context.environment, context.current_folder, {}};
+  sources.flags.journal = arguments.text("--journal");
+  auto config = engine::load_config(sources);
+  if (!config) return fail(std::move(config.error()));
+  auto folder = journal_folder(context, arguments);
+  if (!folder) return fail(std::move(folder.error()));
+  auto journal = context.open_journal(*folder, journal::OpenMode::write);
+  if (!journal) return fail(std::move(journal.error()));
+  auto wish = wish_of(context, arguments, *config, **journal);
+  if (!wish) return fail(std::move(wish.error()));
+
+  asio::io_context io;
+  const auto guard = asio::make_work_guard(io);
+  const auto clock = engine::make_asio_clock(io);
+  Models models(io, *clock);
+  for (const auto& model : wish->models) DAYBOOK_TRY(models.add(model));
+  bool stopped = false;
+  asio::signal_set signals(io, SIGINT, SIGTERM);
+  signals.async_wait([&](boost::system::error_code error, int) { stopped = stopped || !error; });
+  const replay::ReplayWorld world{
+      **journal,
+      *clock,
+      *prices,
+      [&](std::uint32_t arm) -> const replay::ArmModel& { return models.of(arm); },
+      [&](const std::function<bool()>& ready) {
+        while (!ready()) io.run_one();
+      },
+      [&] {
+        io.poll();
+        return stopped;
+      },
+      [&](const replay::ReplayProgress& progress) { show_progress(context, progress); }};
+  if (wish->fresh) {
+    DAYBOOK_TRY(replay::start_replay(world, wish->session, context.owner, std::move(*wish->fresh)));
+  }
+  if (!arguments.flag("--json")) context.err << "replay " << wish->session.str() << '\n';
+  auto outcome = replay::run_replay(world, wish->session, context.owner, *most);
+  if (!outcome) return fail(std::move(outcome.error()));
+  tell(context, arguments, wish->session, *outcome);
+  return outcome->end == replay::ReplayEnd::stopped ? kExitInterrupted : kExitOk;
+}
+
+}  // namespace daybook::tools
