@@ -23,7 +23,7 @@ struct CompactionLimits {
 struct CompactionBudgets {
   std::uint64_t trigger = 0;  // min(80 % of the window, window less the reply, cap)
   std::uint64_t kept = 0;     // messages that stay: a quarter of the trigger
-  std::uint64_t summary = 0;  // at most a quarter of the trigger
+  std::uint64_t summary = 0;  // at most a quarter of the trigger, and the longest reply
   std::uint64_t pinned = 0;   // the first user message: 4,000, at most an eighth
   std::uint64_t users = 0;  // newest user messages: 8 % between 2,000 and 20,000, at most an eighth
   std::uint64_t work = 0;   // working state: 2,000, at most a sixteenth

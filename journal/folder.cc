@@ -188,8 +188,9 @@ Result<std::string> read_whole(rocksdb::FileSystem& fs, const std::string& path)
   return bytes;
 }
 
-std::shared_ptr<rocksdb::FileSystem> private_files(std::shared_ptr<rocksdb::FileSystem> base) {
-  return std::make_shared<PrivateFiles>(std::move(base));
+std::shared_ptr<rocksdb::FileSystem> private_files(
+    const std::shared_ptr<rocksdb::FileSystem>& base) {
+  return std::make_shared<PrivateFiles>(base);
 }
 
 }  // namespace daybook::journal

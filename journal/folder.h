@@ -50,6 +50,7 @@ Result<void> sync_folder(rocksdb::FileSystem& fs, const std::string& path);
 Result<std::string> read_whole(rocksdb::FileSystem& fs, const std::string& path);
 
 /// `base`, with every file it makes readable by its owner only.
-std::shared_ptr<rocksdb::FileSystem> private_files(std::shared_ptr<rocksdb::FileSystem> base);
+std::shared_ptr<rocksdb::FileSystem> private_files(
+    const std::shared_ptr<rocksdb::FileSystem>& base);
 
 }  // namespace daybook::journal

@@ -73,10 +73,8 @@ class BytesFile : public rocksdb::FSSequentialFile {
 
 class CutView : public rocksdb::FileSystemWrapper {
  public:
-  CutView(std::shared_ptr<rocksdb::FileSystem> base, const TornManifest& torn)
-      : FileSystemWrapper(std::move(base)),
-        path_(torn.path),
-        bytes_(torn.bytes, 0, torn.whole_bytes) {}
+  CutView(const std::shared_ptr<rocksdb::FileSystem>& base, const TornManifest& torn)
+      : FileSystemWrapper(base), path_(torn.path), bytes_(torn.bytes, 0, torn.whole_bytes) {}
   const char* Name() const override { return "DaybookCutView"; }
 
   rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -133,9 +131,9 @@ Result<std::optional<TornManifest>> find_torn_manifest(rocksdb::FileSystem& fs,
   return std::optional(std::move(torn));
 }
 
-std::shared_ptr<rocksdb::FileSystem> without_torn_end(std::shared_ptr<rocksdb::FileSystem> base,
-                                                      const TornManifest& torn) {
-  return std::make_shared<CutView>(std::move(base), torn);
+std::shared_ptr<rocksdb::FileSystem> without_torn_end(
+    const std::shared_ptr<rocksdb::FileSystem>& base, const TornManifest& torn) {
+  return std::make_shared<CutView>(base, torn);
 }
 
 Result<std::string> cut_manifest(rocksdb::FileSystem& fs, const TornManifest& torn) {

@@ -31,8 +31,8 @@ Result<std::optional<TornManifest>> find_torn_manifest(rocksdb::FileSystem& fs,
                                                        const std::string& db);
 
 /// `base`, in which the manifest ends behind its whole records. For looking only.
-std::shared_ptr<rocksdb::FileSystem> without_torn_end(std::shared_ptr<rocksdb::FileSystem> base,
-                                                      const TornManifest& torn);
+std::shared_ptr<rocksdb::FileSystem> without_torn_end(
+    const std::shared_ptr<rocksdb::FileSystem>& base, const TornManifest& torn);
 
 /// Keeps a copy of the manifest beside it and cuts it, durably: a loss of power meanwhile leaves
 /// one or the other. Returns the path of the copy.

@@ -35,7 +35,7 @@ class ClockedEnv : public rocksdb::EnvWrapper {
 
 Site make_site(const RocksOptions& options) {
   auto base = options.file_system ? options.file_system : rocksdb::FileSystem::Default();
-  auto fs = private_files(std::move(base));
+  auto fs = private_files(base);
   std::shared_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(fs);
   if (options.clock) {
     env = std::make_shared<ClockedEnv>(rocksdb::NewCompositeEnv(fs), options.clock);

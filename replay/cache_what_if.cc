@@ -67,9 +67,8 @@ Result<void> CachePolicy::add(CachePolicy& policy, std::string_view text) {
     policy.stable_system = policy.stable_first_message = true;
   } else if (name == "keep-warm" && bare) {
     policy.keep_warm_s = kWarmByDefault_s;
-  } else if (name == "keep-warm" && read_number(value, policy.keep_warm_s)) {
-    return {};
-  } else if (name == "compact" && read_number(value, policy.compact_above)) {
+  } else if ((name == "keep-warm" && read_number(value, policy.keep_warm_s)) ||
+             (name == "compact" && read_number(value, policy.compact_above))) {
     return {};
   } else if (const auto colon = value.find(':'); name == "model" &&
                                                  colon != std::string_view::npos && colon > 0 &&

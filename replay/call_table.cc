@@ -188,9 +188,9 @@ std::size_t CallTable::memory() const {
   std::size_t bytes =
       calls_.capacity() * sizeof(StoredCall) + slots_.capacity() * sizeof(slots_[0]);
   bytes += sessions_.capacity() * sizeof(CallSession) + names_.capacity() * sizeof(CallNames);
-  for (const auto& text : tools_) bytes += sizeof(text) + text.capacity();
+  for (const auto& text : tools_) bytes += sizeof(std::string) + text.capacity();
   for (const auto* indexes : {&session_indexes_, &names_indexes_, &tools_indexes_}) {
-    for (const auto& [key, index] : *indexes) bytes += 2 * sizeof(key) + key.capacity();
+    for (const auto& [key, index] : *indexes) bytes += 2 * sizeof(std::string) + key.capacity();
   }
   return bytes;
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uintmax_t kMaxFileBytes = 4 << 20;
 constexpr std::int64_t kNsPerMinute = 60'000'000'000;
-constexpr std::int64_t kMinutesPerDay = 24 * 60;
+constexpr std::int64_t kMinutesPerDay = std::int64_t{24} * 60;
 
 std::string lower(std::string_view text) {
   std::string out(text);

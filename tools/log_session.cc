@@ -19,17 +19,20 @@ constexpr std::size_t kMostBeforeHeader = 256;
 }  // namespace
 
 void LogReading::begin_line(const LogLine& line) {
-  // What is left of the line before, or of a byte-order mark.
-  if (options_.depth == Depth::whole) {
-    prefix(line_offset_ + line_.size());
-    if (digested_ == 0 && line.offset == 3) {
-      digester_.update("\xef\xbb\xbf");
-      digested_ = 3;
-    }
+  // A byte-order mark is no line's.
+  if (options_.depth == Depth::whole && digested_ == 0 && line.offset == 3) {
+    digester_.update("\xef\xbb\xbf");
+    digested_ = 3;
   }
   line_ = line.bytes;
   line_offset_ = line.offset;
   ++report_.lines;
+}
+
+void LogReading::end_line() {
+  if (options_.depth == Depth::whole) prefix(line_offset_ + line_.size());
+  line_offset_ += line_.size();
+  line_ = {};
 }
 
 Digest LogReading::prefix(std::uint64_t end) {
@@ -369,6 +372,7 @@ Result<void> read_records(LogReading& reading, ByteSource& source, RecordReader&
   const auto is_record = [&](JsonSpan value) { return reader.is_record(value); };
   const auto take = [&](const LogRecord& record) { reader.take(record); };
   while (!reading.error()) {
+    reading.end_line();
     const bool skim = reading.usage_only() && reader.skims() &&
                       (reader.head_done() || reading.report().lines >= kMostHeadLines);
     const auto got = skim ? lines.next_match(find, line) : lines.next(line);

@@ -43,6 +43,8 @@ class LogReading {
 
   /// Takes a line before its records are looked at.
   void begin_line(const LogLine& line);
+  /// Takes what is left of the line, whose bytes are not looked at after this.
+  void end_line();
   /// Digest of the file's bytes up to `end`, which must not lie behind the current line.
   Digest prefix(std::uint64_t end);
 

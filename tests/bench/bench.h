@@ -18,6 +18,8 @@ int long_session_bench();
 int turn_overhead_bench();
 /// Figures out of 1 GiB of other programs' logs.
 int log_bench();
+/// Requests after many compactions, and reports of many summaries.
+int compaction_bench();
 /// Gate, facts and scores of compactions of 100 KB.
 int quality_bench();
 

@@ -23,10 +23,13 @@ int report(const char* what, double value, double target, const char* unit) {
 
 int main(int argc, char** argv) {
   using namespace daybook::bench;
-  const std::map<std::string, int (*)()> benches = {
-      {"fold", fold_bench},       {"journal", journal_bench},
-      {"logs", log_bench},        {"long-session", long_session_bench},
-      {"quality", quality_bench}, {"turn-overhead", turn_overhead_bench}};
+  const std::map<std::string, int (*)()> benches = {{"compaction", compaction_bench},
+                                                    {"fold", fold_bench},
+                                                    {"journal", journal_bench},
+                                                    {"logs", log_bench},
+                                                    {"long-session", long_session_bench},
+                                                    {"quality", quality_bench},
+                                                    {"turn-overhead", turn_overhead_bench}};
   std::vector<std::string> names(argv + 1, argv + argc);
   if (names.empty()) {
     for (const auto& [name, run] : benches) names.push_back(name);

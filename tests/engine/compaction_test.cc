@@ -36,9 +36,12 @@ TEST_CASE("budgets follow the window, the reply and the cap") {
   each.window = 1'000'000;
   CHECK(budgets_of(each).trigger == 250'000);  // the cap
   CHECK(budgets_of(each).kept == 62'500);
+  CHECK(budgets_of(each).summary == 8'000);  // no more than the model can write
+  each.reply = 64'000;
   CHECK(budgets_of(each).summary == 16'000);
   CHECK(budgets_of(each).pinned == 4'000);
   CHECK(budgets_of(each).users == 20'000);
+  each.reply = 8'000;
   each.window = 8'000;
   each.reply = 8'000;
   CHECK(budgets_of(each).trigger == 4'000);  // half of a window that a reply could fill

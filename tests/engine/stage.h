@@ -115,6 +115,7 @@ struct Stage {
   schema::ApprovalMode mode = schema::ApprovalMode::bypass_approvals;
   const Codec* codec = &script_codec();
   Limits limits;
+  std::uint32_t max_iterations = 10;
   // While a turn plays.
   boost::asio::io_context* io = nullptr;
   Driver* driver = nullptr;
@@ -138,7 +139,7 @@ struct Stage {
     turn.model.codec = codec;
     turn.agent = {"a", "Be good.", {"read_file", "run_shell"}};
     turn.policy = {mode, {{"/work", true}}};
-    turn.max_iterations = 10;
+    turn.max_iterations = max_iterations;
     turn.limits = limits;
     turn.spill_folder = spill.str();
     boost::asio::thread_pool pool(4);

@@ -25,7 +25,7 @@ class Quiet : public engine::Observer {
 engine::CompactionLimits compaction_limits() {
   engine::CompactionLimits limits;
   limits.window = 2'500;
-  limits.reply = 100;
+  limits.reply = 600;
   return limits;
 }
 
