@@ -60,13 +60,13 @@ std::string output(std::mt19937& random, std::size_t bytes) {
 
 void make_span(BigSpan& span, const tests::CompactionCase& one, std::uint32_t seed) {
   std::mt19937 random(seed);
-  std::size_t own = 0;
-  for (const auto& item : one.span) own += item.text.size();
-  const std::size_t per_result = 4'000;
-  std::size_t left = kSpanBytes - own;
+  std::size_t left = kSpanBytes;
+  for (const auto& item : one.span) left -= item.text.size();
+  // Four more results behind every piece, until the span is full.
+  const std::size_t per_result = left / (one.span.size() * 4) + 1;
   for (const auto& item : one.span) {
     span.items.push_back(item);
-    while (left > 0 && span.items.size() % 2 == 0) {
+    for (int i = 0; i < 4 && left > 0; ++i) {
       const std::size_t size = std::min(left, per_result);
       const auto& command =
           span.texts.emplace_back(fmt::format("{{\"command\":\"grep -rn x{} src\"}}", left));
@@ -74,7 +74,6 @@ void make_span(BigSpan& span, const tests::CompactionCase& one, std::uint32_t se
       span.items.push_back({engine::SpanKind::kToolCall, command, "run_shell", true});
       span.items.push_back({engine::SpanKind::kToolResult, text, "run_shell", true});
       left -= size;
-      if (random() % 3 == 0) break;
     }
   }
   for (const auto& item : span.items) span.bytes += item.text.size();
