@@ -62,6 +62,7 @@ namespace {
 
 constexpr std::uint8_t kFromTools =
     kFromOkCall | kFromOtherCall | kFromOkResult | kFromFailedResult;
+constexpr std::uint64_t kSeenKey = 0x7365656e;
 constexpr std::uint64_t kUserWordKey = 0x75736572;
 
 /// Adds a path with each of its ends and beginnings: a summary may name it from another folder.
@@ -216,6 +217,11 @@ void SpanBuilder::chunk(const Chunk& chunk) {
 void SpanBuilder::add_entity(const Chunk& chunk) {
   if (user_ && chunk.joins != 0 && chunk.text.back() == '.') ends_sentence_ = true;
   if (chunk.joins == 0 && (chunk.mask & scan::kDigit) == 0) return;
+  // Output names the same files again and again; what a path is does not depend on what follows.
+  if ((chunk.mask & scan::kSlash) != 0 &&
+      !span_.keys_.add(scan::mix(text_hash(chunk.text), kSeenKey) | 1, source_)) {
+    return;
+  }
   const Entity entity = classify(chunk, false);
   switch (entity.kind) {
     case EntityKind::none:

@@ -446,7 +446,7 @@ Entity classify(const Chunk& chunk, bool strict) {
   const bool digit_first =
       is_digit(text[0]) ||
       (text.size() > 1 && (text[0] == '$' || text[0] == '~') && is_digit(text[1]));
-  if (chunk.joins != 0 || digit_first || (chunk.mask & scan::kDigit) != 0) {
+  if (chunk.joins != 0 || chunk.mask != scan::kDigit) {
     Entity found = classify_joined(text, chunk, strict);
     if (found.kind != EntityKind::none) return found;
   }
