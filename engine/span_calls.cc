@@ -1,6 +1,7 @@
 #include "engine/span_calls.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "engine/word_table.h"
@@ -97,13 +98,20 @@ long number_behind(std::string_view text, std::size_t at) {
   return value;
 }
 
+/// As string_view::find, several times faster on text in which the first letter is common.
+std::size_t find_in(std::string_view text, std::string_view part) {
+  const void* const at = memmem(text.data(), text.size(), part.data(), part.size());
+  return at == nullptr ? std::string_view::npos
+                       : static_cast<std::size_t>(static_cast<const char*>(at) - text.data());
+}
+
 /// Whether the text says that a command ended otherwise than with status 0.
 bool says_bad_exit(std::string_view text) {
   for (const std::string_view key : {"exit_code", "exit code", "exit status", "with code"}) {
-    const std::size_t at = text.find(key);
+    const std::size_t at = find_in(text, key);
     if (at != std::string_view::npos && number_behind(text, at + key.size()) > 0) return true;
   }
-  return text.find("\"timed_out\":true") != std::string_view::npos;
+  return find_in(text, "\"timed_out\":true") != std::string_view::npos;
 }
 
 /// "2 failed", "failures: 1", "1 tests failed": what a test report says of itself, for commands
@@ -139,7 +147,8 @@ CallOutcome outcome_of(const SpanItem& result, std::uint8_t classes) {
   constexpr std::size_t kHead = 4096;
   constexpr std::size_t kTail = 2048;
   const std::string_view tail = text.substr(text.size() - std::min(text.size(), kTail));
-  if (says_bad_exit(text.substr(0, kHead)) || says_bad_exit(tail)) return CallOutcome::failed;
+  if (says_bad_exit(text.substr(0, kHead))) return CallOutcome::failed;
+  if (text.size() > kHead && says_bad_exit(tail)) return CallOutcome::failed;
   if ((classes & kTests) != 0 && reports_failures(tail)) return CallOutcome::failed;
   return CallOutcome::succeeded;
 }
