@@ -200,8 +200,7 @@ constexpr Difference kDifferences[] = {
      "forked-history: what was copied from a parent is the parent's"},
     {"codex/rollout-2026-10-02T10-00-00-0e01.jsonl",
      "usage-records: responses that only records tell count, compactions among them"},
-    {"codex/rollout-2026-10-02T10-00-00-0f01.jsonl",
-     "damaged-line: the record in a damaged line is read"},
+    {"codex/rollout-2026-10-02T10-00-00-0f01.jsonl", "odd-counts: 100.0 and \"10\" are counts"},
     {"codex/rollout-2026-10-02T10-00-00-0f03.jsonl",
      "damaged-line: the records in a spliced line are read"},
 };
@@ -321,13 +320,12 @@ int compare_with_ccusage(const std::string& folder, const LogTree& tree) {
   return failures + compare_fixtures(*program, folder);
 }
 
-int measure_passes(const std::string& folder, const LogTree& tree) {
+int measure_passes(const std::string& folder) {
   const std::string logs = folder + "/tree";
-  const std::string journal = folder + "/journal";
   std::vector<double> costs;
   std::vector<double> passes;
   double peak = 0;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < kRuns; ++i) {
     const ProgramRun cost = run_program(folder, {daybook(), "cost", "--json", logs});
     const ProgramRun cache = run_program(folder, {daybook(), "cache", "--json", logs});
     if (!cost.good || !cache.good) return 1;
@@ -336,25 +334,34 @@ int measure_passes(const std::string& folder, const LogTree& tree) {
     peak = std::max(peak, cache.peak_mib);
   }
   fmt::print("daybook cache PATH: median {:.0f} ms, peak {:.0f} MiB\n", median(passes), peak);
-  const ProgramRun import =
-      run_program(folder, {daybook(), "import", logs, "--json", "--journal", journal});
-  if (!import.good) return 1;
-  const double mib = static_cast<double>(tree.bytes >> 20);
-  fmt::print("daybook import: {:.1f} s, {:.0f} MiB/s, {:.1f} times the figures, peak {:.0f} MiB\n",
-             import.took_ms / 1e3, mib / import.took_ms * 1e3, import.took_ms / median(costs),
-             import.peak_mib);
-  const ProgramRun again =
-      run_program(folder, {daybook(), "import", logs, "--json", "--journal", journal});
-  fmt::print("the same again: {:.1f} s\n", again.took_ms / 1e3);
-  const ProgramRun cache =
-      run_program(folder, {daybook(), "cache", "--json", "--journal", journal});
-  if (!again.good || !cache.good) return 1;
-  fmt::print(
-      "daybook cache of what was imported: {:.1f} s, {:.1f} times the figures, peak {:.0f} "
-      "MiB\n",
-      cache.took_ms / 1e3, cache.took_ms / median(costs), cache.peak_mib);
   return report("daybook cache PATH as a multiple of daybook cost PATH",
                 median(passes) / median(costs), 3, "times");
+}
+
+int measure_import(const std::string& folder, const LogTree& tree) {
+  const std::string logs = folder + "/small";
+  const std::string journal = folder + "/journal";
+  std::vector<double> costs;
+  for (int i = 0; i < kRuns; ++i) {
+    costs.push_back(run_program(folder, {daybook(), "cost", "--json", logs}).took_ms);
+  }
+  const double cost = median(costs);
+  const std::vector<std::string> command = {daybook(), "import",    logs,
+                                            "--json",  "--journal", journal};
+  const ProgramRun first = run_program(folder, command);
+  const ProgramRun again = run_program(folder, command);
+  const ProgramRun cache =
+      run_program(folder, {daybook(), "cache", "--json", "--journal", journal});
+  if (!first.good || !again.good || !cache.good) return 1;
+  const double mib = static_cast<double>(tree.bytes) / 1048576;
+  fmt::print(
+      "daybook import of {:.0f} MiB: {:.1f} s, {:.0f} MiB/s, {:.1f} times the figures, peak "
+      "{:.0f} MiB\n",
+      mib, first.took_ms / 1e3, mib / first.took_ms * 1e3, first.took_ms / cost, first.peak_mib);
+  fmt::print("the same again: {:.2f} s\n", again.took_ms / 1e3);
+  fmt::print("daybook cache of that journal: {:.1f} s, {:.1f} times the figures, peak {:.0f} MiB\n",
+             cache.took_ms / 1e3, cache.took_ms / cost, cache.peak_mib);
+  return 0;
 }
 
 }  // namespace daybook::bench

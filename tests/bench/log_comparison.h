@@ -28,7 +28,10 @@ ProgramRun run_program(const std::string& folder, const std::vector<std::string>
 /// that holds, the time ratio and the memory are within their targets, or there is no ccusage.
 int compare_with_ccusage(const std::string& folder, const LogTree& tree);
 
-/// Import into a journal and the cache analysis, as multiples of the figures alone.
-int measure_passes(const std::string& folder, const LogTree& tree);
+/// The cache analysis of `folder`/tree, as a multiple of the figures alone.
+int measure_passes(const std::string& folder);
+
+/// Import of `folder`/small into a journal, and the analysis of that, likewise.
+int measure_import(const std::string& folder, const LogTree& tree);
 
 }  // namespace daybook::bench
