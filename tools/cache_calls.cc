@@ -115,11 +115,14 @@ Result<CacheLogLosses> visit_cache_log_calls(const std::vector<std::string>& pat
     calls.push_back(reader.read(call));
     calls.back().evidence = schema::Evidence::usage_only;
   });
-  std::ranges::stable_sort(calls, [](const auto& a, const auto& b) {
-    return std::tie(a.start, a.session, a.id) < std::tie(b.start, b.session, b.id);
+  std::vector<replay::CacheCall*> order;
+  order.reserve(calls.size());
+  for (auto& call : calls) order.push_back(&call);
+  std::ranges::sort(order, [](const auto* a, const auto* b) {
+    return std::tie(a->start, a->session, a->id) < std::tie(b->start, b->session, b->id);
   });
-  for (auto& call : calls) {
-    if (!visit(std::move(call))) break;
+  for (auto* call : order) {
+    if (!visit(std::move(*call))) break;
   }
   CacheLogLosses losses;
   losses.damaged_lines = report.damaged;

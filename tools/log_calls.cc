@@ -96,16 +96,26 @@ class Collector {
   }
 
   void visit(const std::function<void(replay::Call&&)>& visit) {
-    merge_sessions();
-    std::ranges::sort(kept_, {}, [](const Kept& call) {
-      return std::tie(call.session->kind, call.session->id, call.started_at, call.id);
-    });
-    // By the session, not by the file: one may be cut into several.
-    const replay::CallSession* session = nullptr;
+    const auto ranks = merge_sessions();
+    struct Place {
+      std::size_t session = 0;
+      std::int64_t started_at = 0;
+      Uuid id;
+      std::size_t call = 0;
+      auto operator<=>(const Place&) const = default;
+    };
+    std::vector<Place> order;
+    order.reserve(kept_.size());
+    for (std::size_t i = 0; i < kept_.size(); ++i) {
+      const Kept& call = kept_[i];
+      order.push_back({ranks.at(call.session.get()), call.started_at, call.id, i});
+    }
+    std::ranges::sort(order);
+    // Numbered by the session, not by the file: one may be cut into several.
     std::uint64_t number = 0;
-    for (Kept& call : kept_) {
-      if (call.session.get() != session) number = 0;
-      session = call.session.get();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i > 0 && order[i].session != order[i - 1].session) number = 0;
+      Kept& call = kept_[order[i].call];
       call.version = ++number;
       visit(unpack(call));
     }
@@ -183,20 +193,24 @@ class Collector {
   }
 
   /// A session that several files hold is described by the earliest of them, and by the others
-  /// where that one says nothing.
-  void merge_sessions() {
+  /// where that one says nothing. Returns the places of the sessions in order of kind and id.
+  std::unordered_map<const replay::CallSession*, std::size_t> merge_sessions() {
     struct Seen {
       std::int64_t started_at;
       replay::CallSession session;
     };
-    std::map<std::pair<std::string, std::string>, std::map<const replay::CallSession*, Seen>> all;
+    using Key = std::pair<std::string, std::string>;
+    std::unordered_map<const replay::CallSession*, std::int64_t> starts;
     for (const Kept& call : kept_) {
-      auto& copies = all[{call.session->kind, call.session->id}];
-      const auto [found, fresh] =
-          copies.try_emplace(call.session.get(), Seen{call.started_at, *call.session});
-      if (!fresh) found->second.started_at = std::min(found->second.started_at, call.started_at);
+      const auto [found, fresh] = starts.try_emplace(call.session.get(), call.started_at);
+      if (!fresh) found->second = std::min(found->second, call.started_at);
     }
-    std::map<std::pair<std::string, std::string>, std::shared_ptr<const replay::CallSession>> made;
+    std::map<Key, std::map<const replay::CallSession*, Seen>> all;
+    for (const auto& [session, start] : starts) {
+      all[{session->kind, session->id}].try_emplace(session, Seen{start, *session});
+    }
+    std::unordered_map<const replay::CallSession*, std::shared_ptr<const replay::CallSession>> by;
+    std::unordered_map<const replay::CallSession*, std::size_t> ranks;
     for (const auto& [key, copies] : all) {
       std::vector<const Seen*> order;
       for (const auto& [address, seen] : copies) order.push_back(&seen);
@@ -213,9 +227,11 @@ class Collector {
         if (merged->agent.empty()) merged->agent = other.agent;
         if (merged->title.empty()) merged->title = other.title;
       }
-      made[key] = std::move(merged);
+      ranks.emplace(merged.get(), ranks.size());
+      for (const auto& [address, seen] : copies) by[address] = merged;
     }
-    for (Kept& call : kept_) call.session = made[{call.session->kind, call.session->id}];
+    for (Kept& call : kept_) call.session = by.at(call.session.get());
+    return ranks;
   }
 
   Texts texts_;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kBytes = std::uint64_t{1} << 30;
 /// Sessions of the big tree never compact: no program's are like that, and nobody's requests.
-constexpr std::uint64_t kImportBytes = std::uint64_t{128} << 20;
+constexpr std::uint64_t kImportBytes = std::uint64_t{32} << 20;
 constexpr std::uint64_t kSeed = 20260901;
 
 double cpu_ms() {
