@@ -58,7 +58,7 @@ class Reporter {
     if (is_time(group) && call.started_at == 0) return "(no date)";
     switch (group) {
       case GroupBy::day:
-        return calendar_.day(call.started_at);
+        return day_of(call.started_at);
       case GroupBy::week:
         return calendar_.week(call.started_at);
       case GroupBy::month:
@@ -77,13 +77,32 @@ class Reporter {
     return {};
   }
 
+  /// Calls come in crowds. Since 1973 every zone is whole quarters of an hour away from UTC, so
+  /// that all moments of a quarter are of one day.
+  const std::string& day_of(std::int64_t at) {
+    constexpr std::int64_t kQuarter = 900'000'000'000;
+    constexpr std::int64_t kFrom1973 = 94'694'400'000'000'000;
+    if (at < kFrom1973) return old_day_ = calendar_.day(at);
+    std::string& known = days_[at / kQuarter];
+    if (known.empty()) known = calendar_.day(at);
+    return known;
+  }
+
+  CostSums& sums_of_key() {
+    if (latest_ == nullptr || key_ != latest_key_) {
+      latest_ = &sums_[key_];
+      latest_key_ = key_;
+    }
+    return *latest_;
+  }
+
   void take(const StoredCall& call) {
     const CallUsage usage = table_.usage_of(call);
     const PriceMoment moment = {query_.prices_at.value_or(call.started_at), call.started_at};
     const CallCost cost = price_call(rows_of(call), usage, moment);
     key_.clear();
     for (const GroupBy group : query_.by) key_.push_back(key(call, group));
-    sums_[key_].add(cost, call, usage.any());
+    sums_of_key().add(cost, call, usage.any());
     report_.total.add(cost, call, usage.any());
     if (cost.why != Unpriced::no) note_unpriced(call, cost);
   }
@@ -131,6 +150,10 @@ class Reporter {
   CostReport report_;
   std::vector<std::string> key_;
   std::map<std::vector<std::string>, CostSums> sums_;
+  CostSums* latest_ = nullptr;  // of latest_key_
+  std::vector<std::string> latest_key_;
+  std::unordered_map<std::int64_t, std::string> days_;  // by quarter of an hour
+  std::string old_day_;
   std::map<UnpricedKey, UnpricedRow> unpriced_;
   std::unordered_map<std::uint32_t, std::vector<const PriceRow*>> rows_by_names_;
 };
