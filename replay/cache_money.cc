@@ -82,10 +82,15 @@ PaidClasses paid_classes(const CacheCall& call) {
 }
 
 CacheRates rates_of(const PriceBook& book, const CacheCall& call) {
+  return CallPrices(book).of(call);
+}
+
+CacheRates CallPrices::of(const CacheCall& call) {
   CacheRates out;
-  const auto rows = book.rows_for(call.scope.provider, call.scope.model);
+  const auto [rows, fresh] = rows_.try_emplace({call.scope.provider, call.scope.model});
+  if (fresh) rows->second = book_.rows_for(call.scope.provider, call.scope.model);
   const CallRates rates =
-      call_rates(rows, call.usage, call.input().value_or(0), {call.start, call.start});
+      call_rates(rows->second, call.usage, call.input().value_or(0), {call.start, call.start});
   if (!rates.usable()) return out;
   const auto price = [&](TokenClass what) -> std::optional<Money> {
     const auto one = rates.price(what, 1);

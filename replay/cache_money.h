@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "replay/cache_attribution.h"
@@ -22,6 +24,17 @@ struct CacheRates {
 
 /// The prices at the time of the call. Where they are not known exactly, the lower bound.
 CacheRates rates_of(const PriceBook& book, const CacheCall& call);
+
+/// The same for many calls: a model's rows are looked up once. The book must outlive it.
+class CallPrices {
+ public:
+  explicit CallPrices(const PriceBook& book) : book_(book) {}
+  CacheRates of(const CacheCall& call);
+
+ private:
+  const PriceBook& book_;
+  std::map<std::pair<std::string, std::string>, std::vector<const PriceRow*>> rows_;
+};
 
 /// Extra cost of one portion of lost tokens.
 struct CacheWaste {

@@ -148,10 +148,11 @@ Result<int> losses(Context& context, const Arguments& arguments, Calls& calls,
                    const replay::PriceBook& prices) {
   replay::CacheAttributor attributor(replay::CacheRuleBook::shipped(), calls.bytes);
   replay::CacheReport report(arguments.number("--calls").value_or(kCallsShown));
+  replay::CallPrices rates(prices);
   DAYBOOK_TRY(calls.visit([&](replay::CacheCall call) {
     const auto verdict = attributor.take(std::move(call));
     if (calls.wants(*verdict.call)) {
-      report.add(verdict, money_of(verdict, replay::rates_of(prices, *verdict.call)));
+      report.add(verdict, money_of(verdict, rates.of(*verdict.call)));
     }
     return true;
   }));
