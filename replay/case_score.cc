@@ -26,7 +26,6 @@ Result<std::unique_ptr<PreparedCase>> PreparedCase::load(journal::Journal& journ
   return made;
 }
 
-/// All of the block but the summary is the same for every summary.
 Result<void> PreparedCase::prepare_block(journal::Journal& journal) {
   constexpr std::string_view kMark = "\x01";  // no text that is recorded holds it alone on a line
   const auto& at = case_.recorded;
@@ -35,11 +34,14 @@ Result<void> PreparedCase::prepare_block(journal::Journal& journal) {
   auto sourced = engine::source_block(journal, *state, {},
                                       std::span(case_.items).subspan(case_.span_at), kMark, "", "");
   if (!sourced) return fail(std::move(sourced.error()));
-  const std::string& text = sourced->block.text;
-  const std::size_t mark = text.find("\n\x01\n");
+  frame_ = std::move(sourced->block.text);
+  const std::size_t mark = frame_.find("\n\x01\n");
   DAYBOOK_CHECK(mark != std::string::npos);
-  block_head_ = text.substr(0, mark + 1);
-  block_tail_ = text.substr(mark + 2);
+  frame_.erase(mark + 1, kMark.size());
+  const SummaryScore scored = score_text(*span_, facts_, frame_);
+  for (std::size_t i = 0; i < facts_.facts.size(); ++i) {
+    in_frame_.push_back(scored.lines[i].status == FactStatus::present);
+  }
   return {};
 }
 
@@ -47,12 +49,24 @@ engine::GateResult PreparedCase::judge(const engine::SummaryReply& reply) const 
   return engine::judge_summary(*span_, reply, engine::kSummaryHeadings, {});
 }
 
-CompactionScore PreparedCase::score(std::string_view summary, std::string_view block) const {
-  return score_compaction(*span_, facts_, summary, block);
-}
-
-std::string PreparedCase::block(std::string_view summary) const {
-  return block_head_ + std::string(summary) + block_tail_;
+CompactionScore PreparedCase::score(std::string_view summary) const {
+  CompactionScore score;
+  score.summary = score_text(*span_, facts_, summary);
+  score.block = score.summary;
+  // A fact is in the block when it is in the summary or in what stands around it.
+  for (std::size_t i = 0; i < in_frame_.size(); ++i) {
+    if (!in_frame_[i] || score.summary.lines[i].status == FactStatus::present) continue;
+    const Fact& fact = facts_.facts[i];
+    const auto add = [&](TypeScore& to) {
+      ++to.present;
+      to.present_weight += fact.weight;
+    };
+    add(score.block.types[static_cast<std::size_t>(fact.type)]);
+    add(score.block.all);
+    if (fact.needed) add(score.block.needed);
+    score.block.lines[i].status = FactStatus::present;
+  }
+  return score;
 }
 
 }  // namespace daybook::replay

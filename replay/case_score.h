@@ -18,10 +18,11 @@ class PreparedCase {
 
   /// Strict gate of this build.
   engine::GateResult judge(const engine::SummaryReply& reply) const;
-  CompactionScore score(std::string_view summary, std::string_view block) const;
-  /// What would be sent with this summary; "": without one. For imported compactions the summary is
-  /// all that is known of it.
-  std::string block(std::string_view summary) const;
+  /// Of the summary, and of the block that would be sent with it. For imported compactions the
+  /// summary is all that is known of the block.
+  CompactionScore score(std::string_view summary) const;
+  /// Bytes of that block.
+  std::size_t block_bytes(std::string_view summary) const { return frame_.size() + summary.size(); }
 
   const CompactionCase& recorded() const { return case_; }
   const FactSet& facts() const { return facts_; }
@@ -36,8 +37,8 @@ class PreparedCase {
   std::unique_ptr<const engine::PreparedSpan> span_;
   FactSet facts_;
   std::size_t span_bytes_ = 0;
-  std::string block_head_;  // what stands before the summary in a block, and after it
-  std::string block_tail_;
+  std::string frame_;           // a block without its summary: the same for every summary
+  std::vector<bool> in_frame_;  // facts that it holds
 };
 
 }  // namespace daybook::replay

@@ -60,9 +60,8 @@ std::optional<double> payback(const PriceBook& prices, const CompactionCase& of,
 
 class Reporter {
  public:
-  Reporter(journal::Journal& journal, const SessionId& session, const PriceBook& prices,
-           const ReplayState& state)
-      : journal_(journal), session_(session), prices_(prices), state_(state) {}
+  Reporter(journal::Journal& journal, const PriceBook& prices, const ReplayState& state)
+      : journal_(journal), prices_(prices), state_(state) {}
 
   Result<ReplayReport> make();
 
@@ -72,7 +71,6 @@ class Reporter {
   PairReport compare(const ReplayReport& report, std::size_t a, std::size_t b) const;
 
   journal::Journal& journal_;
-  const SessionId& session_;
   const PriceBook& prices_;
   const ReplayState& state_;
   std::vector<std::string> clusters_;  // session of each case
@@ -90,11 +88,11 @@ Result<UnitScore> Reporter::score(const UnitKey& key, const UnitState& unit,
     made.unpriced_tokens += cost.unpriced_tokens;
   }
   const AttemptMade& last = unit.attempts.back();
-  auto text = attempt_text(journal_, session_, last);
+  auto text = attempt_text(journal_, last);
   if (!text) return fail(std::move(text.error()));
   made.codes = last.codes;
   made.usable = last.verdict == schema::GateVerdict::usable;
-  if (!last.failed && last.gate_version != engine::kGateVersion) {
+  if (last.summary && last.gate_version != engine::kGateVersion) {
     const auto again = of.judge({*text, last.stop});
     made.usable = again.verdict == engine::GateVerdict::kUsable;
     made.codes.clear();
@@ -102,8 +100,7 @@ Result<UnitScore> Reporter::score(const UnitKey& key, const UnitState& unit,
   }
   // A summary that is not usable is not put in place: the block then stands without one.
   const std::string_view used = made.usable ? std::string_view(*text) : std::string_view();
-  const std::string block = of.block(used);
-  const CompactionScore scored = of.score(used, block);
+  const CompactionScore scored = of.score(used);
   made.needs = scored.summary.needed.facts > 0;
   made.needed_recall = scored.summary.needed_recall();
   made.survival = scored.summary.survival();
@@ -112,7 +109,7 @@ Result<UnitScore> Reporter::score(const UnitKey& key, const UnitState& unit,
   made.block_survival = scored.block.survival();
   if (made.usable && made.unpriced_tokens == 0) {
     made.payback_turns =
-        payback(prices_, of.recorded(), of.span_bytes(), block.size(), dollars(made.cost));
+        payback(prices_, of.recorded(), of.span_bytes(), of.block_bytes(used), dollars(made.cost));
   }
   return made;
 }
@@ -190,6 +187,7 @@ PairReport Reporter::compare(const ReplayReport& report, std::size_t a, std::siz
   pair.only_b = outcomes.gained;
   pair.p = mcnemar_exact(outcomes.gained, outcomes.lost);
   pair.difference = newcombe_paired(outcomes);
+  pair.recall_pairs = recalls.size();
   const auto bootstrapped = bootstrap_mean(recalls);
   pair.recall_difference = bootstrapped.mean;
   pair.recall_interval = bootstrapped.interval;
@@ -243,7 +241,7 @@ Result<ReplayReport> make_report(journal::Journal& journal, const SessionId& ses
                                  const PriceBook& prices) {
   auto state = load_replay(journal, session);
   if (!state) return fail(std::move(state.error()));
-  return Reporter(journal, session, prices, *state).make();
+  return Reporter(journal, prices, *state).make();
 }
 
 }  // namespace daybook::replay

@@ -59,6 +59,7 @@ struct PairReport {
   double p = 1;                  // exact McNemar, two-sided
   double p_holm = 1;             // over all pairs of the report
   Interval difference;           // of the usable rates, b less a: Newcombe, 95 %
+  std::size_t recall_pairs = 0;  // pairs in which something was needed later
   double recall_difference = 0;  // mean of needed recall, b less a, where something was needed
   std::optional<Interval> recall_interval;  // bootstrap over sessions, BCa, 95 %
   double recall_p = 1;                      // Wilcoxon signed-rank, as a check

@@ -89,7 +89,7 @@ Result<void> ReplayFold::attempted(const journal::Entry& entry, const schema::Re
   made.version = entry.version;
   made.request = e.request();
   made.verdict = e.verdict();
-  made.failed = e.summary() == nullptr;
+  if (e.summary() != nullptr) made.summary.reset(e.summary()->UnPack());
   made.gate_version = e.gate_version();
   if (e.request() != 0) made.stop = engine::summary_stop(stop_);
   if (e.findings() != nullptr) {
@@ -155,25 +155,8 @@ Result<ReplayState> load_replay(journal::Journal& journal, const SessionId& sess
   return fold.state();
 }
 
-Result<std::string> attempt_text(journal::Journal& journal, const SessionId& session,
-                                 const AttemptMade& attempt) {
-  std::string text;
-  Result<void> status;
-  auto read = journal.read(session, attempt.version, journal::ReadMode::strict,
-                           [&](const journal::Entry& entry) {
-                             const auto* e = entry.event->payload_as_ReplayAttempted();
-                             if (e == nullptr || e->summary() == nullptr) return false;
-                             auto bytes = journal::content_bytes(journal, e->summary());
-                             if (bytes) {
-                               text = std::move(*bytes);
-                             } else {
-                               status = fail(std::move(bytes.error()));
-                             }
-                             return false;
-                           });
-  if (!read) return fail(std::move(read.error()));
-  if (!status) return fail(std::move(status.error()));
-  return text;
+Result<std::string> attempt_text(journal::Journal& journal, const AttemptMade& attempt) {
+  return journal::content_bytes(journal, attempt.summary.get());
 }
 
 }  // namespace daybook::replay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,7 +28,7 @@ struct AttemptMade {
   schema::GateVerdict verdict = schema::GateVerdict::unusable;
   std::vector<std::string> codes;  // of the gate, as recorded
   std::string repair;              // what a retry is told of them
-  bool failed = false;             // no reply came
+  std::shared_ptr<const schema::ContentT> summary;  // null: no reply came
   std::uint32_t gate_version = 0;
   engine::SummaryStop stop = engine::SummaryStop::kNatural;
 };
@@ -89,7 +90,6 @@ std::optional<UnitKey> unit_of(std::string_view lineage);
 Result<ReplayState> load_replay(journal::Journal& journal, const SessionId& session);
 
 /// The text of an attempt; "" when no reply came.
-Result<std::string> attempt_text(journal::Journal& journal, const SessionId& session,
-                                 const AttemptMade& attempt);
+Result<std::string> attempt_text(journal::Journal& journal, const AttemptMade& attempt);
 
 }  // namespace daybook::replay

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "replay/facts.h"
@@ -64,28 +65,35 @@ std::string verdict(const PairReport& pair) {
   return pair.p_holm < 0.05 ? "differ" : "no difference shown";
 }
 
+std::string p_value(double p) {
+  return p < 0.0001 ? "p < 0.0001" : fmt::format("p = {:.4f}", p);
+}
+
 void print_pair(Context& context, const ReplayReport& report, const PairReport& pair) {
   const std::string& a = report.arms[pair.a].arm.name;
   const std::string& b = report.arms[pair.b].arm.name;
+  const double n = static_cast<double>(std::max<std::size_t>(pair.pairs, 1));
+  const double points =
+      (static_cast<double>(pair.only_b) - static_cast<double>(pair.only_a)) / n * 100;
   context.out << fmt::format(
-      "{} against {}: {} pairs, usable only in {} {}, only in {} {}; exact McNemar p = {:.4f}, "
-      "with "
-      "all comparisons (Holm) {:.4f}: {}\n",
-      b, a, pair.pairs, b, pair.only_b, a, pair.only_a, pair.p, pair.p_holm, verdict(pair));
+      "{} against {}: {} pairs, usable only in {}: {}, only in {}: {}; exact McNemar {}, with all "
+      "comparisons (Holm) {}: {}\n",
+      b, a, pair.pairs, b, pair.only_b, a, pair.only_a, p_value(pair.p), p_value(pair.p_holm),
+      verdict(pair));
   context.out << fmt::format(
-      "  usable: {:+.0f} points more in {}, 95% interval {:+.0f} to {:+.0f}\n",
-      (pair.pairs == 0 ? 0.0
-                       : (static_cast<double>(pair.only_b) - static_cast<double>(pair.only_a)) /
-                             static_cast<double>(pair.pairs) * 100),
-      b, pair.difference.low * 100, pair.difference.high * 100);
-  const std::string interval =
-      pair.recall_interval
-          ? fmt::format("95% interval {:+.1f} to {:+.1f}", pair.recall_interval->low * 100,
-                        pair.recall_interval->high * 100)
-          : "no interval: the sessions are too few or too alike";
-  context.out << fmt::format("  recall: {:+.1f} points, {} ({} sessions); Wilcoxon p = {:.4f}\n",
-                             pair.recall_difference * 100, interval, report.sessions,
-                             pair.recall_p);
+      "  usable, {} less {}: {:+.0f} points, 95% interval {:+.0f} to {:+.0f}\n", b, a, points,
+      pair.difference.low * 100, pair.difference.high * 100);
+  if (pair.recall_pairs > 0) {
+    const std::string interval =
+        pair.recall_interval
+            ? fmt::format("95% interval {:+.1f} to {:+.1f}", pair.recall_interval->low * 100,
+                          pair.recall_interval->high * 100)
+            : "no interval: the sessions are too few or too alike";
+    context.out << fmt::format(
+        "  recall, {} less {}: {:+.1f} points, {} ({} pairs of {} sessions); Wilcoxon {}\n", b, a,
+        pair.recall_difference * 100, interval, pair.recall_pairs, report.sessions,
+        p_value(pair.recall_p));
+  }
   if (pair.only_a + pair.only_b == 0) return;
   context.out << (pair.pairs_needed
                       ? fmt::format(

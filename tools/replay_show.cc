@@ -19,7 +19,7 @@ Result<int> show_replay(Context& context, const Arguments& arguments, journal::J
   for (const auto& [key, unit] : state->units) {
     if (unit.attempts.empty()) continue;
     const auto& last = unit.attempts.back();
-    auto text = replay::attempt_text(journal, session, last);
+    auto text = replay::attempt_text(journal, last);
     if (!text) return fail(std::move(text.error()));
     auto prepared = replay::PreparedCase::load(journal, state->cases.at(key.item));
     if (!prepared) return fail(std::move(prepared.error()));

@@ -87,7 +87,7 @@ std::string json_of(const replay::PreparedCase& of, const engine::GateResult& ga
 void print_score(Context& context, const replay::PreparedCase& of, std::string_view summary,
                  const engine::SummaryReply& reply, bool json) {
   const auto gate = of.judge(reply);
-  const auto score = of.score(summary, of.block(summary));
+  const auto score = of.score(summary);
   if (json) {
     context.out << json_of(of, gate, score) << '\n';
     return;

@@ -40,7 +40,7 @@ void play(Stage& stage) {
     return text;
   };
   std::string scenario;
-  for (int i = 0; i < 3 * kCompactions; ++i) scenario += engine::calls("read_file", 1);
+  for (int i = 0; i < 6 * kCompactions; ++i) scenario += engine::calls("read_file", 1);
   scenario += engine::kDone;
   for (int i = 0; i < 3 * kCompactions; ++i) {
     scenario += fmt::format("[[summary]]\ntext = '''\n{}'''\n", summary());

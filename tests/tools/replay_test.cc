@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/summary_gate.h"
+#include "tests/support/build_paths.h"
 #include "tests/support/cli.h"
 #include "tests/support/http_server.h"
 #include "tests/support/temp_dir.h"
@@ -142,25 +143,17 @@ struct Recorded {
     server.answer_with(FailingModel());
   }
 
+  std::string prices() const { return place.str() + "/own-prices.toml"; }
+
   CliRun replay(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "replay");
     return cli.run(arguments);
   }
 
   CliRun run_arms(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"run",
-                                          "--name",
-                                          "r",
-                                          "--model",
-                                          "fake:m",
-                                          "--only",
-                                          "old-3000",
-                                          "--only",
-                                          "moved-3000",
-                                          "--only",
-                                          "moved-16000",
-                                          "--prices",
-                                          place.str() + "/own-prices.toml"};
+    std::vector<std::string> arguments = {
+        "run",    "--name",     "r",      "--model",     "fake:m",   "--only", "old-3000",
+        "--only", "moved-3000", "--only", "moved-16000", "--prices", prices()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return replay(arguments);
   }
@@ -170,6 +163,7 @@ struct Recorded {
 provider = "fake"
 models = ["m"]
 valid_from = 2020-01-01
+valid_to = 2100-01-01
 input = 1.0
 output = 2.0
 source = "made up for a test"
@@ -198,8 +192,7 @@ TEST_CASE("the failures that were recorded come out of a replay with their shape
   INFO(run.err);
   REQUIRE(run.code == 0);
   CHECK(recorded.server.requests().size() == 3 * kCases);
-  const auto shown = recorded.replay(
-      {"report", "r", "--prices", recorded.place.str() + "/own-prices.toml", "--json"});
+  const auto shown = recorded.replay({"report", "r", "--prices", recorded.prices(), "--json"});
   INFO(shown.err);
   REQUIRE(shown.code == 0);
   const Json report = json_lines(shown.out).at(0);
@@ -240,6 +233,18 @@ TEST_CASE("the failures that were recorded come out of a replay with their shape
     CHECK(pair["mcnemar_p"].get<double>() == Approx(expected.at(names).first).margin(1e-6));
     CHECK(pair["holm_p"].get<double>() == Approx(expected.at(names).second).margin(1e-6));
   }
+}
+
+TEST_CASE("the report for people says the same") {
+  Recorded recorded;
+  REQUIRE(recorded.run_arms().code == 0);
+  const auto shown = recorded.replay({"report", "r", "--prices", recorded.prices()});
+  CHECK_THAT(shown.out, Contains("4/20    8 to 42%"));
+  CHECK_THAT(shown.out, Contains("18/20   70 to 97%"));
+  CHECK_THAT(shown.out, Contains("20/20   84 to 100%"));
+  CHECK_THAT(shown.out, Contains("p = 0.0001, with all comparisons (Holm) p = 0.0002: differ"));
+  CHECK_THAT(shown.out,
+             Contains("p = 0.5000, with all comparisons (Holm) p = 0.5000: no difference"));
 }
 
 TEST_CASE("a replay that ends early goes on, and pays for no call again") {
@@ -284,6 +289,27 @@ TEST_CASE("a summary from anywhere is scored against a recorded compaction") {
   const auto bad =
       recorded.replay({"score", recorded.place.str() + "/bad.md", "--case", id, "--json"});
   CHECK(json_lines(bad.out).at(0)["verdict"] == "unusable");
+}
+
+TEST_CASE("the shipped session replays as the guide shows") {
+  Cli cli;
+  const auto imported = cli.run({"import", source_path("/docs/examples/repair-session.jsonl")});
+  INFO(imported.err);
+  REQUIRE(imported.code == 0);
+  const auto listed = json_lines(cli.run({"replay", "list", "--json"}).out);
+  REQUIRE(listed.size() == 2);
+  CHECK(listed[0]["id"] == "repair@21");
+  CHECK(listed[0]["calls"] == 2);
+  CHECK(listed[1]["id"] == "repair@63");
+  CHECK_THAT(cli.run({"replay", "show", "repair@63"}).out, Contains("gate: usable"));
+  REQUIRE(cli.run({"replay", "run", "--name", "first"}).code == 0);
+  const std::string guide = read_file(source_path("/docs/replay.md"));
+  // The row of the report stands in the guide as it is printed.
+  const std::string report = cli.run({"replay", "report", "first"}).out;
+  const auto row = report.find("mechanical  ");
+  REQUIRE(row != std::string::npos);
+  CHECK_THAT(guide, Contains(report.substr(row, report.find('\n', row) - row)));
+  CHECK(cli.run({"replay", "session", "repair"}).code == 0);
 }
 
 TEST_CASE("mistakes around replays are named") {
