@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "journal/rocks_journal.h"
 #include "tests/support/build_paths.h"
@@ -21,6 +22,9 @@ using journal::OpenMode;
 const std::string kVersion1 = source_path("/tests/data/journals/v1");
 /// Schema 1.1: imported sessions.
 const std::string kVersion1Imported = source_path("/tests/data/journals/v1.1");
+/// Written by `daybook import docs/examples/repair-session.jsonl` and `daybook replay run`: a
+/// session with two compactions, and a replay of them.
+const std::string kVersion1Compacted = source_path("/tests/data/journals/v1.2");
 
 Result<std::unique_ptr<Journal>> open_as(const std::string& folder, OpenMode mode) {
   return journal::open_rocks_journal(
@@ -217,6 +221,50 @@ TEST_CASE("a journal of schema 1.1 is read, verified and continued") {
         auto pen = pen_for(session, *(*opened)->head(session));
         CHECK(append_and_wait(**opened, acquire(pen)).has_value());
       }
+    }
+  }
+}
+
+TEST_CASE("a journal of schema 1.2 is read and verified") {
+  TempDir dir;
+  stdfs::copy(kVersion1Compacted, dir.str("copy"), stdfs::copy_options::recursive);
+  struct Kept {
+    const char* session;
+    std::size_t events;
+    const char* hash;
+    std::map<std::string, int> kinds;  // of what 1.2 brought
+  };
+  const std::vector<Kept> sessions = {
+      {"repair",
+       71,
+       "224e69bda59ad3b5393bac1004aa5a20",
+       {{"CompactionStarted", 2}, {"CompactionAttempted", 3}, {"CompactionCommitted", 2}}},
+      {"first",
+       6,
+       "65deb42b9dc1c4755d0eab9f5f4dcca1",
+       {{"ReplayStarted", 1}, {"ReplayAttempted", 2}}},
+  };
+  for (const OpenMode mode : {OpenMode::read_only, OpenMode::write}) {
+    auto opened = open_as(dir.str("copy"), mode);
+    INFO((opened ? "" : opened.error().message));
+    REQUIRE(opened.has_value());
+    CHECK((*opened)->verify({})->damage.empty());
+    for (const Kept& each : sessions) {
+      INFO(each.session);
+      std::size_t events = 0;
+      std::map<std::string, int> kinds;
+      REQUIRE((*opened)
+                  ->read(session_id(each.session), 1, journal::ReadMode::strict,
+                         [&](const auto& entry) {
+                           ++events;
+                           const std::string kind = payload_name(*entry.event);
+                           if (each.kinds.contains(kind)) ++kinds[kind];
+                           return true;
+                         })
+                  .has_value());
+      CHECK(events == each.events);
+      CHECK(kinds == each.kinds);
+      CHECK((*opened)->head(session_id(each.session))->hash.hex() == each.hash);
     }
   }
 }
