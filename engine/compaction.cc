@@ -91,8 +91,8 @@ CompactionBudgets budgets_of(const CompactionLimits& limits) {
       std::max(limits.window / 2, limits.window - std::min(limits.window, limits.reply));
   budgets.trigger = std::min({limits.window * 4 / 5, beside_reply, limits.cap});
   budgets.kept = budgets.trigger / 4;
-  budgets.summary = std::min({limits.summary, budgets.trigger / 4,
-                              limits.reply == 0 ? UINT64_MAX : limits.reply});
+  budgets.summary = std::min(
+      {limits.summary, budgets.trigger / 4, limits.reply == 0 ? UINT64_MAX : limits.reply});
   budgets.pinned = std::min<std::uint64_t>(4'000, budgets.trigger / 8);
   budgets.users = std::min(std::clamp<std::uint64_t>(budgets.trigger * 8 / 100, 2'000, 20'000),
                            budgets.trigger / 8);

@@ -391,7 +391,7 @@ void append_utf8(std::string& out, std::uint32_t code) {
   }
 }
 
-/// The character of \uXXXX at `at` (behind the 'u'); returns the bytes read.
+/// The character of a \u escape with four digits at `at` (behind the 'u'); returns the bytes read.
 std::size_t append_escaped(std::string& out, std::string_view text) {
   const std::int32_t first = code_unit(text);
   if (first < 0) return 0;

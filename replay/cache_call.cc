@@ -36,8 +36,8 @@ void view_blocks(Json& content, ContentView& view) {
   for (Json& block : content) {
     const std::string type = json_text(block, "type");
     view.tool_result |= type == "tool_result" || block.contains("functionResponse");
-    view.image |= is_one_of(type, {"image", "image_url", "input_image"}) ||
-                  block.contains("inlineData");
+    view.image |=
+        is_one_of(type, {"image", "image_url", "input_image"}) || block.contains("inlineData");
     view.reasoning |= is_one_of(type, {"thinking", "redacted_thinking"});
     if (block.is_object() && block.erase("cache_control") > 0) view.rewritten = true;
   }

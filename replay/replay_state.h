@@ -26,8 +26,8 @@ struct AttemptMade {
   std::uint64_t version = 0;  // of its ReplayAttempted
   std::uint64_t request = 0;  // version of the last ModelRequested; 0: no model
   schema::GateVerdict verdict = schema::GateVerdict::unusable;
-  std::vector<std::string> codes;  // of the gate, as recorded
-  std::string repair;              // what a retry is told of them
+  std::vector<std::string> codes;                   // of the gate, as recorded
+  std::string repair;                               // what a retry is told of them
   std::shared_ptr<const schema::ContentT> summary;  // null: no reply came
   std::uint32_t gate_version = 0;
   engine::SummaryStop stop = engine::SummaryStop::kNatural;

@@ -183,6 +183,7 @@ std::vector<double> drawn_means(const std::vector<Cluster>& clusters,
 /// How the spread changes with the mean, from leaving out one cluster at a time.
 double acceleration_of(const std::vector<Cluster>& clusters, const Cluster& all) {
   std::vector<double> means;
+  means.reserve(clusters.size());
   for (const auto& left_out : clusters) {
     means.push_back(Cluster{all.pairs - left_out.pairs, all.sum - left_out.sum}.mean());
   }

@@ -56,7 +56,7 @@ class Progress : public engine::Observer {
  private:
   /// "HTTP 503 from ENDPOINT: overloaded", with one mention of the status.
   std::string told(const schema::ModelFailed& failed) const {
-    const std::string message(text_of(failed.message()));
+    std::string message(text_of(failed.message()));
     if (failed.http_status() == 0) return message;
     if (message.starts_with(fmt::format("HTTP status {} ", failed.http_status()))) {
       return fmt::format("{} from {}", message, endpoint_);

@@ -371,7 +371,8 @@ TEST_CASE("a log file is priced without being stored", "[cost]") {
   CHECK(total({"--session", "another", log}).at("calls") == 0);
   const auto explained = cli.run({"cost", "--json", "--explain", "four-blocks:1", log});
   CHECK(parse_json(explained.out)->at("cost_low_usd") == "0.003306");
-  CHECK_THAT(error_of(cli, {"cost", source_path("/schema")}, 3), Contains("no log of a known kind"));
+  CHECK_THAT(error_of(cli, {"cost", source_path("/schema")}, 3),
+             Contains("no log of a known kind"));
   CHECK_THAT(error_of(cli, {"cost", "/nowhere/at/all"}, 3), Contains("/nowhere/at/all"));
 }
 
