@@ -27,6 +27,13 @@ std::string where(const BlockParts& parts) {
                                   : fmt::format("the full text is in {}", parts.transcript);
 }
 
+/// The session's first message is in what the first compaction replaced.
+std::string where_first(const BlockParts& parts) {
+  if (parts.number <= 1 || parts.transcript.empty()) return where(parts);
+  return fmt::format("the full text is in the file with the smallest number beside {}",
+                     parts.transcript);
+}
+
 /// Moves the messages that are quoted into the block.
 void quote_users(BlockParts& parts, CompactedBlock& block, std::string& text) {
   std::size_t room = parts.users_bytes;
@@ -76,7 +83,7 @@ CompactedBlock make_block(BlockParts parts) {
   std::string& text = block.text;
   text = kOpening;
   text += "\n# What the user asked first\n";
-  text += quoted(cap_result(parts.first_prompt, parts.pinned_bytes, where(parts)));
+  text += quoted(cap_result(parts.first_prompt, parts.pinned_bytes, where_first(parts)));
   quote_users(parts, block, text);
   if (parts.summary.empty()) {
     text += fmt::format(

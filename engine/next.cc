@@ -133,7 +133,7 @@ Step after_reply(const SessionState& state) {
   return step::EndTurn{TurnOutcome::completed, "", {}, false};
 }
 
-std::string failure_text(const schema::TurnStateT& turn) {
+std::string failure_text(const schema::TurnStateT& turn, bool compaction) {
   const std::string who = fmt::format("{}:{}", turn.provider, turn.model);
   if (turn.failure == schema::FailureKind::authentication) {
     return fmt::format("{} refused the key: {}", who, turn.failure_message);
@@ -142,10 +142,11 @@ std::string failure_text(const schema::TurnStateT& turn) {
     return fmt::format("{}: {}", who, turn.failure_message);
   }
   return fmt::format(
-      "the session no longer fits the model's context window, and compaction cannot make it "
-      "shorter "
-      "(the provider said: {}); resume with a model whose window is larger, or start a new session",
-      turn.failure_message);
+      "the session no longer fits the model's context window, and compaction {} (the provider "
+      "said: "
+      "{}); resume with {}, or start a new session",
+      compaction ? "cannot make it shorter" : "is off", turn.failure_message,
+      compaction ? "a model whose window is larger" : "compaction = \"auto\"");
 }
 
 bool retryable(schema::FailureKind kind) {
@@ -202,7 +203,8 @@ Step next(const SessionState& state, const ToolTable& tools, const Signals& sign
     const auto cut = overflow ? due_compaction(state, limits.compaction) : std::nullopt;
     if (cut) return step::StartCompaction{*cut};
     if (!retryable(turn.failure) || turn.failures >= limits.max_attempts) {
-      return step::EndTurn{TurnOutcome::failed, failure_text(turn), {}, false};
+      return step::EndTurn{
+          TurnOutcome::failed, failure_text(turn, limits.compaction.enabled), {}, false};
     }
   }
   if (auto cut = due_compaction(state, limits.compaction)) {

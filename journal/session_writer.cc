@@ -1,5 +1,7 @@
 #include "journal/session_writer.h"
 
+#include "journal/blob_refs.h"
+
 namespace daybook::journal {
 
 std::unique_ptr<schema::ContentT> Batch::content(std::string_view bytes) {
@@ -10,6 +12,16 @@ std::unique_ptr<schema::ContentT> Batch::content(std::string_view bytes) {
     content->blob = std::make_unique<schema::BlobRef>(blob(std::string(bytes)).fb());
   }
   return content;
+}
+
+void Batch::forget(const EventDraft& draft) {
+  if (blobs_.empty()) return;
+  const std::string bytes = encode_event(draft, {});
+  const auto event = view_event(as_bytes(bytes));
+  DAYBOOK_CHECK(event.has_value());
+  visit_blob_refs(**event, [&](const BlobRef& ref) {
+    std::erase_if(blobs_, [&](const Blob& blob) { return blob.ref == ref; });
+  });
 }
 
 BlobRef Batch::blob(std::string bytes) {

@@ -28,6 +28,8 @@ class Batch {
   /// Stores bytes as a blob whatever their length.
   BlobRef blob(std::string bytes);
   void add(EventDraft draft) { drafts_.push_back(std::move(draft)); }
+  /// Takes the blobs out that only this draft needs, which will not be added.
+  void forget(const EventDraft& draft);
   bool empty() const { return drafts_.empty(); }
 
  private:

@@ -86,6 +86,7 @@ Result<UnitScore> Reporter::score(const UnitKey& key, const UnitState& unit,
     const CallCost cost = price_call(rows, call.usage, {call.at, call.at});
     made.cost += cost.total.high;
     made.unpriced_tokens += cost.unpriced_tokens;
+    made.unknown_calls += call.usage.any() ? 0 : 1;
   }
   const AttemptMade& last = unit.attempts.back();
   auto text = attempt_text(journal_, last);
@@ -107,7 +108,7 @@ Result<UnitScore> Reporter::score(const UnitKey& key, const UnitState& unit,
   made.precision = scored.summary.entity_precision;
   made.block_recall = scored.block.needed_recall();
   made.block_survival = scored.block.survival();
-  if (made.usable && made.unpriced_tokens == 0) {
+  if (made.usable && made.unpriced_tokens == 0 && made.unknown_calls == 0) {
     made.payback_turns =
         payback(prices_, of.recorded(), of.span_bytes(), of.block_bytes(used), dollars(made.cost));
   }
@@ -133,6 +134,7 @@ void Reporter::sum_up(ReplayReport& report) const {
       arm.calls += unit.calls;
       arm.cost += unit.cost;
       arm.unpriced_tokens += unit.unpriced_tokens;
+      arm.unknown_calls += unit.unknown_calls;
       if (unit.payback_turns) paybacks.push_back(*unit.payback_turns);
       if (unit.usable) continue;
       for (const auto& code : std::set<std::string>(unit.codes.begin(), unit.codes.end())) {
@@ -162,25 +164,34 @@ PairReport Reporter::compare(const ReplayReport& report, std::size_t a, std::siz
   PairReport pair;
   pair.a = a;
   pair.b = b;
-  std::map<UnitKey, const UnitScore*> of_a;
-  for (const auto& unit : report.units) {
-    if (unit.key.arm == a) of_a[{0, unit.key.item, unit.key.replicate}] = &unit;
-  }
+  // Replicates of one compaction are no independent pairs: each arm has one say per compaction.
+  const auto by_case = [&](std::size_t arm) {
+    std::map<std::uint32_t, std::vector<const UnitScore*>> units;
+    for (const auto& unit : report.units) {
+      if (unit.key.arm == arm) units[unit.key.item].push_back(&unit);
+    }
+    return units;
+  };
+  const auto mostly_usable = [](const std::vector<const UnitScore*>& units) {
+    const auto usable = std::ranges::count_if(units, [](const auto* unit) { return unit->usable; });
+    return static_cast<std::size_t>(usable) * 2 > units.size();
+  };
+  const auto of_a = by_case(a);
   PairedOutcomes outcomes;
   std::vector<ClusteredDifference> recalls;
   std::vector<double> differences;
-  for (const auto& unit : report.units) {
-    if (unit.key.arm != b) continue;
-    const auto found = of_a.find({0, unit.key.item, unit.key.replicate});
+  for (const auto& [item, units] : by_case(b)) {
+    const auto found = of_a.find(item);
     if (found == of_a.end()) continue;
-    const UnitScore& other = *found->second;
-    std::uint64_t& cell = unit.usable ? (other.usable ? outcomes.both : outcomes.gained)
-                                      : (other.usable ? outcomes.lost : outcomes.neither);
+    const bool usable_a = mostly_usable(found->second);
+    std::uint64_t& cell = mostly_usable(units) ? (usable_a ? outcomes.both : outcomes.gained)
+                                               : (usable_a ? outcomes.lost : outcomes.neither);
     ++cell;
     ++pair.pairs;
-    if (!unit.needs) continue;
-    const double difference = unit.needed_recall - other.needed_recall;
-    recalls.push_back({clusters_.at(unit.key.item), difference});
+    if (!units.front()->needs) continue;
+    const double difference =
+        mean(units, &UnitScore::needed_recall) - mean(found->second, &UnitScore::needed_recall);
+    recalls.push_back({clusters_.at(item), difference});
     differences.push_back(difference);
   }
   pair.only_a = outcomes.lost;

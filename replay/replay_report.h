@@ -27,6 +27,7 @@ struct UnitScore {
   double block_survival = 0;
   Money cost;  // of all calls of the unit, the upper bound where a price is an interval
   std::uint64_t unpriced_tokens = 0;
+  std::size_t unknown_calls = 0;  // that reported no usage and may have been billed
   std::size_t calls = 0;
   std::optional<double> payback_turns;
 };
@@ -40,6 +41,7 @@ struct ArmReport {
   std::size_t calls = 0;
   Money cost;
   std::uint64_t unpriced_tokens = 0;
+  std::size_t unknown_calls = 0;         // that reported no usage and may have been billed
   std::optional<Money> cost_per_usable;  // absent: none usable
   std::optional<double> needed_recall;   // means over the units; absent: nothing was needed
   double survival = 0;
@@ -49,7 +51,7 @@ struct ArmReport {
   std::optional<double> payback_turns;  // median over the units that have one
 };
 
-/// Two arms on the same cases and replicates.
+/// Two arms on the same cases; of several replicates the majority counts, and the mean of recalls.
 struct PairReport {
   std::size_t a = 0;  // indexes of the arms; b is compared with a
   std::size_t b = 0;

@@ -27,6 +27,12 @@ Money cost_of(const PriceBook& prices, const PaidCall& call, std::uint64_t& unpr
   return cost.total.high;
 }
 
+/// A failure of the way to the model, not of the request.
+bool says_nothing(schema::FailureKind kind) {
+  return engine::is_retryable(kind) || kind == schema::FailureKind::authentication ||
+         kind == schema::FailureKind::local;
+}
+
 /// The gate's verdict as an event tells it.
 schema::ReplayAttemptedT judged(const engine::GateResult& result) {
   schema::ReplayAttemptedT event;
@@ -142,6 +148,7 @@ ReplayProgress Runner::progress() const {
     made.done += unit.done ? 1 : 0;
     for (const auto& call : unit.calls) {
       made.spent += cost_of(world_.prices, call, made.unpriced_tokens);
+      made.unknown_calls += call.answered && !call.usage.any() ? 1 : 0;
     }
   }
   return made;
@@ -195,7 +202,14 @@ Result<bool> Runner::may_ask(const UnitKey& key, const engine::PreparedRequest& 
                             "your price file, or run without --max-cost",
                             choice.provider, choice.model));
   }
-  if (progress().spent + cost <= *max_cost_) return true;
+  const ReplayProgress now = progress();
+  if (now.unpriced_tokens > 0 || now.unknown_calls > 0) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("what was spent is not known ({} tokens without a price, {} calls "
+                            "without figures), so --max-cost cannot be kept",
+                            now.unpriced_tokens, now.unknown_calls));
+  }
+  if (now.spent + cost <= *max_cost_) return true;
   end_ = ReplayEnd::too_dear;
   return false;
 }
@@ -293,7 +307,18 @@ Result<bool> Runner::attempt(const UnitKey& key) {
     const bool cancelled = !(*outcome)->reply && world_.stopped();
     const bool retry = !(*outcome)->reply && !cancelled && number < kAttempts &&
                        engine::is_retryable((*outcome)->reply.error().kind);
-    DAYBOOK_TRY(record(key, **outcome, !retry && !cancelled));
+    // A wrong key or an endpoint that is down says nothing about the arm: the unit stays open.
+    const bool unreachable =
+        !(*outcome)->reply && !cancelled && !retry && says_nothing((*outcome)->reply.error().kind);
+    DAYBOOK_TRY(record(key, **outcome, !retry && !cancelled && !unreachable));
+    if (unreachable) {
+      return fail(
+          ErrorCode::io,
+          fmt::format("arm '{}' cannot be made: {}; what is made stays, go on with: daybook "
+                      "replay run --name {}",
+                      state().arms.at(key.arm).name, (*outcome)->reply.error().message,
+                      session_.str()));
+    }
     if (cancelled) end_ = ReplayEnd::stopped;
     if (!retry) return !cancelled;
     wait_ms = std::max(wait_ms * 2, (*outcome)->reply.error().retry_after_ms.value_or(0));

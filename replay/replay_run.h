@@ -26,6 +26,7 @@ struct ReplayProgress {
   std::size_t all = 0;
   Money spent;
   std::uint64_t unpriced_tokens = 0;
+  std::size_t unknown_calls = 0;  // answered without a usage
 };
 
 struct ReplayWorld {
@@ -48,7 +49,8 @@ struct ReplayOutcome {
 };
 
 /// Takes the session and makes what is missing. `max_cost`: before a call that could exceed it the
-/// run ends; a model without a price is then an error.
+/// run ends; a model without a price, or one that reports no usage, is then an error. A model that
+/// cannot be reached or refuses the key ends the run with an error, and its unit stays open.
 Result<ReplayOutcome> run_replay(const ReplayWorld& world, const SessionId& session,
                                  const std::string& owner, std::optional<Money> max_cost);
 

@@ -126,8 +126,11 @@ Result<RebuiltRequest> Rebuilder::rebuild(const Codec& codec, const journal::Ent
   rebuilt.request = event.request();
   rebuilt.attempt = event.attempt();
   rebuilt.lineage = text_of(event.lineage());
-  const bool summary = rebuilt.lineage == engine::kSummaryLineage;
-  auto difference = summary ? summary_difference(codec, event) : first_difference(codec, event);
+  // The requests of a replay stand alone as well; what they were made of is in another session.
+  const bool summary = rebuilt.lineage == engine::kSummaryLineage || state_.replay;
+  auto difference = state_.replay ? Result<std::int64_t>(-1)
+                    : summary     ? summary_difference(codec, event)
+                                  : first_difference(codec, event);
   if (!difference) return fail(std::move(difference.error()));
   rebuilt.first_difference = *difference;
   DAYBOOK_TRY(engine::evolve(state_, *entry.event, entry.bytes));

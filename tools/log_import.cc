@@ -142,8 +142,8 @@ Result<void> JournalSink::event(const std::string& log_session, EventDraft draft
   if (const auto known = session.known.find(key); known != session.known.end()) {
     ++known_;
     if (draft.payload.AsModelRequested() != nullptr) session.positions[position] = known->second;
-    // What only it needed is there.
-    if (batch_events_ == 0) start_batch();
+    // What it needs is there. Contents of events that come later are not dropped with it.
+    if (batch_events_ == 0) batch_.forget(draft);
     return {};
   }
   ++appended_;

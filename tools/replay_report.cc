@@ -33,6 +33,7 @@ std::string range(const replay::Interval& interval) {
 
 std::string money(const ArmReport& arm, const std::optional<replay::Money>& amount) {
   if (arm.unpriced_tokens > 0) return "unpriced";
+  if (arm.unknown_calls > 0) return "not known";
   return amount ? amount->shown() : "-";
 }
 
@@ -117,7 +118,8 @@ void add_arm(JsonWriter& out, const ArmReport& arm) {
   number("block_survival", arm.block_survival);
   out.member("calls", std::uint64_t{arm.calls}).member("cost_usd", arm.cost.exact());
   out.member("unpriced_tokens", arm.unpriced_tokens);
-  if (arm.cost_per_usable && arm.unpriced_tokens == 0) {
+  out.member("unknown_calls", std::uint64_t{arm.unknown_calls});
+  if (arm.cost_per_usable && arm.unpriced_tokens == 0 && arm.unknown_calls == 0) {
     out.member("cost_per_usable_usd", arm.cost_per_usable->exact());
   }
   if (arm.payback_turns) number("payback_turns", *arm.payback_turns);

@@ -212,11 +212,15 @@ void tell(Context& context, const Arguments& arguments, const SessionId& session
           : fmt::format(" and {} unpriced tokens", progress.unpriced_tokens),
       session.str());
   if (outcome.end == ReplayEnd::done) return;
-  context.err << fmt::format("{}; go on with: daybook replay run --name {}\n",
-                             outcome.end == ReplayEnd::stopped
-                                 ? "stopped"
-                                 : "the next call could cost more than --max-cost leaves",
-                             session.str());
+  if (outcome.end == ReplayEnd::stopped) {
+    context.err << fmt::format("stopped; go on with: daybook replay run --name {}\n",
+                               session.str());
+  } else {
+    context.err << fmt::format(
+        "the next call could cost more than --max-cost leaves; go on with a higher one: daybook "
+        "replay run --name {} --max-cost USD\n",
+        session.str());
+  }
 }
 
 /// What is to be run: a replay that exists, or a new one.
@@ -226,8 +230,17 @@ struct Wish {
   std::optional<schema::ReplayStartedT> fresh;
 };
 
-Result<Wish> existing(const Context& context, const engine::Config& config,
-                      journal::Journal& journal, const SessionId& session) {
+Result<Wish> existing(const Context& context, const Arguments& arguments,
+                      const engine::Config& config, journal::Journal& journal,
+                      const SessionId& session) {
+  for (const char* option :
+       {"--arms", "--only", "--model", "--sessions", "--replicates", "--seed"}) {
+    if (arguments.list(option).empty()) continue;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} exists and goes on as it was begun: {} does not go with it; give "
+                            "another --name for a new replay",
+                            session.str(), option));
+  }
   auto state = replay::load_replay(journal, session);
   if (!state) return fail(std::move(state.error()));
   auto models = resolve(context, config, state->arms);
@@ -273,7 +286,7 @@ Result<Wish> wish_of(const Context& context, const Arguments& arguments,
   if (!session) return fail(std::move(session.error()));
   auto head = journal.head(*session);
   if (!head) return fail(std::move(head.error()));
-  return head->version > 0 ? existing(context, config, journal, *session)
+  return head->version > 0 ? existing(context, arguments, config, journal, *session)
                            : fresh(context, arguments, config, journal, *session);
 }
 
@@ -323,7 +336,7 @@ Result<int> replay_run(Context& context, const Arguments& arguments) {
   auto outcome = replay::run_replay(world, wish->session, context.owner, *most);
   if (!outcome) return fail(std::move(outcome.error()));
   tell(context, arguments, wish->session, *outcome);
-  return outcome->end == replay::ReplayEnd::stopped ? kExitInterrupted : kExitOk;
+  return outcome->end == replay::ReplayEnd::done ? kExitOk : kExitInterrupted;
 }
 
 }  // namespace daybook::tools

@@ -21,6 +21,11 @@ std::string percent(double share) {
   return fmt::format("{:.0f}%", share * 100);
 }
 
+/// Of nothing, nothing can be kept.
+std::string needed(const SummaryScore& score) {
+  return score.needed.facts == 0 ? "-" : percent(score.needed_recall());
+}
+
 void print_types(Context& context, const replay::CompactionScore& score) {
   Table table({"FACTS", "IN THE SPAN", "IN THE SUMMARY", "IN THE BLOCK"}, 0);
   for (std::size_t i = 0; i < replay::kFactTypes; ++i) {
@@ -101,9 +106,8 @@ void print_score(Context& context, const replay::PreparedCase& of, std::string_v
       "kept of what was needed later: {} in the summary, {} in the block; of everything: {} and "
       "{}; "
       "precision of names and figures: {}\n",
-      percent(score.summary.needed_recall()), percent(score.block.needed_recall()),
-      percent(score.summary.survival()), percent(score.block.survival()),
-      percent(score.summary.entity_precision));
+      needed(score.summary), needed(score.block), percent(score.summary.survival()),
+      percent(score.block.survival()), percent(score.summary.entity_precision));
   print_types(context, score);
   print_lines(context, score.summary);
 }

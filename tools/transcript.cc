@@ -71,6 +71,10 @@ class Items {
       case Payload::CompactionFailed:
         compaction();
         break;
+      case Payload::ReplayStarted:
+      case Payload::ReplayAttempted:
+        replay();
+        break;
       case Payload::ModelRequested:
         break;  // its answer or failure says more
       case Payload::RateLimitObserved:
@@ -202,6 +206,20 @@ class Items {
     } else if (const auto* given_up = event_.payload_as_CompactionFailed()) {
       add("compaction", fmt::format("compaction {} given up: {}", given_up->number(),
                                     text_of(given_up->reason())));
+    }
+  }
+
+  void replay() {
+    if (const auto* started = event_.payload_as_ReplayStarted()) {
+      add("life", fmt::format("replay of {} compactions with {} arms",
+                              started->cases() == nullptr ? 0 : started->cases()->size(),
+                              started->arms() == nullptr ? 0 : started->arms()->size()));
+    } else if (const auto* attempt = event_.payload_as_ReplayAttempted()) {
+      add("compaction",
+          fmt::format("summary of case {} by arm {}, replicate {}, attempt {}: {}",
+                      attempt->item() + 1, attempt->arm() + 1, attempt->replicate(),
+                      attempt->attempt(), schema::EnumNameGateVerdict(attempt->verdict())),
+          bytes(attempt->summary()));
     }
   }
 

@@ -116,6 +116,37 @@ TEST_CASE("import: a grown file adds what is new, wherever it was cut") {
   }
 }
 
+TEST_CASE("import: a log that grows line by line leaves a whole journal") {
+  // Contents of one event are made while others, known already, are passed over.
+  const std::string head = R"({"cwd":"/w","sessionId":"s1","timestamp":"2026-10-01T10:00:0)";
+  const auto assistant = [&](int at, const std::string& id, const std::string& block) {
+    return head + std::to_string(at) + R"(Z","uuid":"u)" + std::to_string(at) +
+           R"(","type":"assistant","message":{"id":")" + id +
+           R"(","role":"assistant","model":"claude-opus-4-6","usage":{"input_tokens":9,)"
+           R"("output_tokens":5},"content":[)" +
+           block + "]}}\n";
+  };
+  const auto user = [&](int at, const std::string& content) {
+    return head + std::to_string(at) + R"(Z","uuid":"u)" + std::to_string(at) +
+           R"(","type":"user","message":{"role":"user","content":)" + content + "}}\n";
+  };
+  const std::string call = R"({"type":"tool_use","id":"t1","name":"Read","input":{"path":"a"}})";
+  const std::string result = R"([{"type":"tool_result","tool_use_id":"t1","content":"the file"}])";
+  const std::vector<std::string> lines = {
+      user(1, R"("look at it")"), assistant(2, "m1", R"({"type":"text","text":"I look."})"),
+      assistant(3, "m1", call),   user(4, result),
+      user(5, R"("and now?")"),   assistant(6, "m2", R"({"type":"text","text":"Done."})")};
+  TempDir dir;
+  Cli cli;
+  for (std::size_t count = 1; count <= lines.size(); ++count) {
+    write_file(dir.path() / "grown.jsonl", joined(lines, 0, count));
+    CHECK(cli.run({"import", dir.str()}).code == 0);
+  }
+  const auto verified = cli.run({"verify"});
+  INFO(verified.out << verified.err);
+  CHECK(verified.code == 0);
+}
+
 TEST_CASE("import: a grown transcript of Claude Code adds what is new, wherever it was cut") {
   const std::string text = read_file(log_fixture("claude/four-blocks.jsonl"));
   const auto lines = lines_of(text);

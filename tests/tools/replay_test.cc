@@ -192,6 +192,7 @@ TEST_CASE("the failures that were recorded come out of a replay with their shape
   INFO(run.err);
   REQUIRE(run.code == 0);
   CHECK(recorded.server.requests().size() == 3 * kCases);
+  CHECK(recorded.cli.run({"verify", "--requests"}).code == 0);
   const auto shown = recorded.replay({"report", "r", "--prices", recorded.prices(), "--json"});
   INFO(shown.err);
   REQUIRE(shown.code == 0);
@@ -251,7 +252,7 @@ TEST_CASE("a replay that ends early goes on, and pays for no call again") {
   Recorded recorded;
   const auto stopped = recorded.run_arms({"--max-cost", "0.05"});
   INFO(stopped.err);
-  CHECK(stopped.code == 0);
+  CHECK(stopped.code == 7);
   CHECK_THAT(stopped.err, Contains("--max-cost"));
   const std::size_t before = recorded.server.requests().size();
   CHECK(before > 0);
@@ -264,6 +265,21 @@ TEST_CASE("a replay that ends early goes on, and pays for no call again") {
   CHECK(third.code == 0);
   CHECK(recorded.server.requests().size() == 3 * kCases);
   CHECK_THAT(third.out, Contains("60 of 60 summaries made"));
+}
+
+TEST_CASE("a refused key says nothing about an arm: its summary is made by the next run") {
+  Recorded recorded;
+  recorded.server.on_request(
+      {send(response(401, "application/json", R"({"error":{"message":"no such key"}})"))});
+  const auto refused = recorded.run_arms();
+  CHECK(refused.code == 1);
+  CHECK_THAT(refused.err, Contains("no such key"));
+  CHECK_THAT(refused.err, Contains("replay run --name r"));
+  const auto again = recorded.replay({"run", "--name", "r", "--prices", recorded.prices()});
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK(recorded.server.requests().size() == 3 * kCases + 1);
+  CHECK_THAT(again.out, Contains("60 of 60 summaries made"));
 }
 
 TEST_CASE("without a model only what code can do is done, and nothing leaves the machine") {
@@ -329,6 +345,8 @@ TEST_CASE("mistakes around replays are named") {
   expect({"run", "--only", "old-3000"}, 2, "names no model");
   expect({"run", "--model", "fake:m", "--max-cost", "much"}, 2, "amount in dollars");
   expect({"run", "--model", "fake:m", "--max-cost", "1"}, 2, "there is no price for fake:m");
+  expect({"run", "--name", "m", "--only", "mechanical"}, 0, "");
+  expect({"run", "--name", "m", "--seed", "3"}, 2, "--seed does not go with it");
   expect({"run", "--replicates", "0"}, 2, "--replicates must be");
   expect({"session", "s1", "s2"}, 2, "takes nothing else");
   expect({"score", "nothing.md", "--case", "s1@20"}, 3, "cannot read 'nothing.md'");
