@@ -79,10 +79,6 @@ Result<std::vector<Arm>> read_arms(const toml::table& root, std::string_view fil
 
 }  // namespace
 
-bool is_reasoning(std::string_view text) {
-  return std::ranges::find(kReasonings, text) != kReasonings.end();
-}
-
 const std::vector<Arm>& shipped_arms() {
   static const std::vector<Arm> arms = [] {
     auto parsed = parse_arms(kArmsToml, "replay/arms.toml");

@@ -30,7 +30,4 @@ const std::vector<Arm>& shipped_arms();
 /// Errors name file and line.
 Result<std::vector<Arm>> parse_arms(std::string_view toml, std::string_view file);
 
-/// "off", "default", "minimal", "low", "medium", "high".
-bool is_reasoning(std::string_view text);
-
 }  // namespace daybook::replay
