@@ -145,7 +145,8 @@ Result<std::uint64_t> last_position(Store& store) {
   store.db().GetIntProperty(store.main(), "rocksdb.num-entries-active-mem-table", &recovered);
   const std::string upper = after_prefix({static_cast<char>(KeyKind::order)});
   const rocksdb::Slice upper_slice(upper);
-  const auto it = store.iterate(upper_slice, true);
+  // No read ahead: of the tables only the end of one matters, what was recovered is in memory.
+  const auto it = store.iterate(upper_slice, false);
   std::uint64_t last = 0;
   std::uint64_t next_first = 0;  // first position of the record seen before, which follows
   std::uint64_t seen = 0;

@@ -75,7 +75,7 @@ std::uint64_t SessionMaker::add(PayloadT payload) {
   return ++version_;
 }
 
-void SessionMaker::begin() {
+void SessionMaker::begin(std::size_t prompt_size) {
   ++turn_;
   schema::TurnStartedT turn;
   turn.turn = turn_;
@@ -83,11 +83,13 @@ void SessionMaker::begin() {
   turn.provider_kind = codec_.kind();
   turn.model = "claude-sonnet-4-5";
   turn.max_iterations = 100'000;
-  turn.prompt = batch_.content(words_.text(300));
+  engine::Message& prompt = pending_.emplace_back();
+  prompt.text = words_.text(prompt_size);
+  turn.prompt = batch_.content(prompt.text);
   add(std::move(turn));
 }
 
-void SessionMaker::request(const std::vector<engine::Message>& appended) {
+void SessionMaker::request() {
   schema::ModelRequestedT event;
   event.request = ++requests_;
   event.attempt = 1;
@@ -98,7 +100,7 @@ void SessionMaker::request(const std::vector<engine::Message>& appended) {
   event.head = batch_.content(R"("model":"claude-sonnet-4-5","max_tokens":32000,"stream":true)");
   event.base = last_request_;
   event.shared = messages_;
-  for (const auto& message : appended) {
+  for (const auto& message : std::exchange(pending_, {})) {
     std::string segment = codec_.render_message(message);
     batched_ += segment.size();
     event.appended.emplace_back(batch_.blob(std::move(segment)).fb());
@@ -111,8 +113,8 @@ void SessionMaker::request(const std::vector<engine::Message>& appended) {
   last_request_ = add(std::move(event));
 }
 
-engine::Message SessionMaker::respond(std::string text, bool calls) {
-  engine::Message message;
+void SessionMaker::respond(std::string text, bool calls) {
+  engine::Message& message = pending_.emplace_back();
   message.role = engine::Role::assistant;
   schema::ModelRespondedT event;
   auto& block = event.blocks.emplace_back(std::make_unique<schema::BlockT>());
@@ -143,7 +145,6 @@ engine::Message SessionMaker::respond(std::string text, bool calls) {
   event.raw = batch_.content(raw);
   event.started_at = event.first_byte_at = event.ended_at = 1'760'000'000'000'000'000;
   add(std::move(event));
-  return message;
 }
 
 void SessionMaker::fill(schema::ReceiptT& receipt, std::size_t size) {
@@ -153,7 +154,7 @@ void SessionMaker::fill(schema::ReceiptT& receipt, std::size_t size) {
   receipt.output = std::make_unique<schema::Stream>(size, size, Digest::of(arguments_).fb());
 }
 
-engine::Message SessionMaker::run_call() {
+void SessionMaker::run_call() {
   const std::string call_id = fmt::format("call-{}", calls_);
   const auto digest = Digest::of(arguments_).fb();
   schema::ToolDecidedT decided;
@@ -190,14 +191,16 @@ engine::Message SessionMaker::run_call() {
     completed.spill_path = "/home/someone/.local/share/daybook/spill/" + call_id;
   }
   add(std::move(completed));
-  engine::Message message;
+  engine::Message& message = pending_.emplace_back();
   message.role = engine::Role::tool;
   message.results.push_back({fmt::format("toolu_01XyZAbCdEfGhIj{:07}", requests_), "read_file",
                              std::move(result), false});
-  return message;
 }
 
-void SessionMaker::end(const std::string& answer) {
+void SessionMaker::end(std::size_t answer_size) {
+  request();
+  const std::string answer = words_.text(answer_size);
+  respond(answer, false);
   schema::TurnEndedT ended;
   ended.turn = turn_;
   ended.answer = batch_.content(answer);
@@ -206,34 +209,19 @@ void SessionMaker::end(const std::string& answer) {
 }
 
 void SessionMaker::work(std::size_t calls) {
-  begin();
-  engine::Message prompt;
-  prompt.text = words_.text(300);
-  std::vector<engine::Message> pending = {std::move(prompt)};
+  begin(300);
   for (std::size_t i = 0; i < calls; ++i) {
-    request(pending);
-    auto call = respond(words_.text(150 + requests_ * 31 % 500), true);
-    pending = {std::move(call), run_call()};
+    request();
+    respond(words_.text(150 + requests_ * 31 % 500), true);
+    run_call();
     flush_if_big();
   }
-  request(pending);
-  const std::string answer = words_.text(800);
-  respond(answer, false);
-  end(answer);
+  end(800);
 }
 
 void SessionMaker::chat(std::size_t size) {
-  begin();
-  std::vector<engine::Message> messages(2);
-  messages[0].role = engine::Role::assistant;
-  messages[0].blocks.emplace_back().text = words_.text(size);
-  messages[1].text = words_.text(size);
-  // The first request has no answer before it.
-  if (messages_ == 0) messages.erase(messages.begin());
-  request(messages);
-  const std::string answer = words_.text(size);
-  respond(answer, false);
-  end(answer);
+  begin(size);
+  end(size);
 }
 
 void SessionMaker::flush_if_big() {

@@ -42,11 +42,12 @@ class SessionMaker {
  private:
   template <class PayloadT>
   std::uint64_t add(PayloadT payload);
-  void begin();
-  void request(const std::vector<engine::Message>& appended);
-  engine::Message respond(std::string text, bool calls);
-  engine::Message run_call();
-  void end(const std::string& answer);
+  void begin(std::size_t prompt_size);
+  void request();
+  void respond(std::string text, bool calls);
+  void run_call();
+  /// The model's answer, and the turn's end.
+  void end(std::size_t answer_size);
   void flush_if_big();
   journal::Append take();
   void fill(schema::ReceiptT& receipt, std::size_t size);
@@ -64,7 +65,8 @@ class SessionMaker {
   std::uint32_t calls_ = 0;
   std::uint64_t last_request_ = 0;
   std::uint32_t messages_ = 0;
-  std::string arguments_;  // of the open call
+  std::string arguments_;                 // of the open call
+  std::vector<engine::Message> pending_;  // what no request has carried yet
 };
 
 }  // namespace daybook::bench
