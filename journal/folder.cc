@@ -53,6 +53,14 @@ class PrivateFiles : public rocksdb::FileSystemWrapper {
     if (status.ok()) std::ignore = chmod(path.c_str(), 0600);
     return status;
   }
+
+  rocksdb::IOStatus CreateDirIfMissing(const std::string& path, const rocksdb::IOOptions& options,
+                                       rocksdb::IODebugContext* debug) override {
+    const bool is_new = FileSystemWrapper::FileExists(path, options, debug).IsNotFound();
+    auto status = FileSystemWrapper::CreateDirIfMissing(path, options, debug);
+    if (status.ok() && is_new) std::ignore = chmod(path.c_str(), 0700);
+    return status;
+  }
 };
 
 }  // namespace

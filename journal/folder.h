@@ -49,7 +49,7 @@ Result<void> write_durably(rocksdb::FileSystem& fs, const std::string& path,
 Result<void> sync_folder(rocksdb::FileSystem& fs, const std::string& path);
 Result<std::string> read_whole(rocksdb::FileSystem& fs, const std::string& path);
 
-/// `base`, with every file it makes readable by its owner only.
+/// `base`, with every file and folder it makes readable by its owner only.
 std::shared_ptr<rocksdb::FileSystem> private_files(
     const std::shared_ptr<rocksdb::FileSystem>& base);
 

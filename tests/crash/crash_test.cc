@@ -124,7 +124,10 @@ TEST_CASE("killed while it is reconciled, a decision is recorded whole or not at
         CHECK(after.calls.at("call-8").outcomes == (when == std::string("after") ? 1 : 0));
         if (when == std::string("before")) CHECK(after.version == before.version);
         CHECK(story.bench().run(command).code == 0);
-        CHECK(story.bench().run({"reconcile", "s", "call-8", "--outcome", "retry"}).code == 4);
+        const auto other = story.bench().run({"reconcile", "s", "call-8", "--outcome", "retry"});
+        CHECK(other.code == 4);
+        CHECK(other.err.find("call-8 of session s is reconciled already, as " + truth) !=
+              std::string::npos);
         story.finish("not-applied");
         story.check_finished(crashed);
       }

@@ -102,11 +102,17 @@ TEST_CASE("Ctrl-C while a command runs ends the turn with every call answered") 
   session.check_goes_on("begun\nsecond\n", {"interrupted"});
 }
 
-TEST_CASE("SIGTERM ends the turn like Ctrl-C") {
+TEST_CASE("SIGTERM and SIGHUP end the turn like Ctrl-C, and say which it was") {
+  const auto [signal, name] = GENERATE(table<int, const char*>({
+      {SIGTERM, "SIGTERM"},
+      {SIGHUP, "SIGHUP"},
+  }));
   const Long session;
   const auto child = session.begun();
-  child->signal(SIGTERM);
-  CHECK(child->wait().code == 7);
+  child->signal(signal);
+  const ChildExit exit = child->wait();
+  CHECK(exit.code == 7);
+  CHECK_THAT(exit.err, Contains(fmt::format("the process was told to stop ({})", name)));
   CHECK(session.nothing_runs());
   session.check_clean();
 }

@@ -180,9 +180,10 @@ TEST_CASE("a journal's folder is private and holds no surprise") {
   REQUIRE(stat(dir.str("journal").c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0700);
   for (const auto& item : std::filesystem::recursive_directory_iterator(dir.str("journal"))) {
-    if (!item.is_regular_file()) continue;
     CAPTURE(item.path().filename().string());
     REQUIRE(stat(item.path().c_str(), &status) == 0);
+    if (item.is_directory()) CHECK((status.st_mode & 0777) == 0700);
+    if (!item.is_regular_file()) continue;
     if (item.path().filename() != "LOCK") CHECK((status.st_mode & 0777) == 0600);
     CHECK(item.path().filename().string().substr(0, 3) != "LOG");
   }
