@@ -90,14 +90,13 @@ ModelChoice summariser(ModelChoice choice, const SummaryAsk& ask) {
   return choice;
 }
 
-PreparedRequest prepare_summary(const ModelChoice& choice, const std::string& prompt,
-                                const SummaryAsk& ask) {
+PreparedRequest prepare_prompt(const ModelChoice& choice, std::string_view system_text,
+                               const std::string& prompt) {
   const Codec& codec = *choice.codec;
-  const ModelChoice asked = summariser(choice, ask);
   Message message;
   message.text = prompt;
-  const std::string head = codec.head(asked.params);
-  std::string system = codec.render_system(kSystem);
+  const std::string head = codec.head(choice.params);
+  std::string system = codec.render_system(system_text);
   std::string rendered = codec.render_message(message);
 
   PreparedRequest request;
@@ -106,13 +105,12 @@ PreparedRequest prepare_summary(const ModelChoice& choice, const std::string& pr
   auto body = whole_body(
       codec, {head, {&system_view, 1}, {}, {&message_view, 1}, {}, schema::CacheTtl::none});
   auto& event = request.event;
-  event.provider = asked.provider;
+  event.provider = choice.provider;
   event.provider_kind = codec.kind();
-  event.model = asked.model;
-  event.endpoint_digest = std::make_unique<schema::Digest>(Digest::of(asked.url).fb());
+  event.model = choice.model;
+  event.endpoint_digest = std::make_unique<schema::Digest>(Digest::of(choice.url).fb());
   event.head = std::make_unique<schema::ContentT>();
   event.head->bytes.assign(head.begin(), head.end());
-  event.lineage = kSummaryLineage;
   event.body_digest = std::make_unique<schema::Digest>(Digest::of(body).fb());
   event.body_size = body.size();
   const auto keep = [&](std::vector<schema::Segment>& to, std::string bytes) {
@@ -123,6 +121,13 @@ PreparedRequest prepare_summary(const ModelChoice& choice, const std::string& pr
   keep(event.system, std::move(system));
   keep(event.appended, std::move(rendered));
   request.body = std::make_shared<const std::string>(std::move(body));
+  return request;
+}
+
+PreparedRequest prepare_summary(const ModelChoice& choice, const std::string& prompt,
+                                const SummaryAsk& ask) {
+  PreparedRequest request = prepare_prompt(summariser(choice, ask), kSystem, prompt);
+  request.event.lineage = kSummaryLineage;
   return request;
 }
 

@@ -31,6 +31,10 @@ std::string summary_prompt(const std::vector<PastItem>& items, const SummaryAsk&
 PreparedRequest prepare_summary(const ModelChoice& choice, const std::string& prompt,
                                 const SummaryAsk& ask);
 
+/// A request of a system line and one message, without tools; as above, but of no lineage.
+PreparedRequest prepare_prompt(const ModelChoice& choice, std::string_view system,
+                               const std::string& prompt);
+
 /// The model as the summariser is called. Reasoning that cannot be switched off is set low.
 ModelChoice summariser(ModelChoice choice, const SummaryAsk& ask);
 

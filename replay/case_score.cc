@@ -38,6 +38,7 @@ Result<void> PreparedCase::prepare_block(journal::Journal& journal) {
   const std::size_t mark = frame_.find("\n\x01\n");
   DAYBOOK_CHECK(mark != std::string::npos);
   frame_.erase(mark + 1, kMark.size());
+  summary_at_ = mark + 1;
   const SummaryScore scored = score_text(*span_, facts_, frame_);
   for (std::size_t i = 0; i < facts_.facts.size(); ++i) {
     in_frame_.push_back(scored.lines[i].status == FactStatus::present);
@@ -47,6 +48,11 @@ Result<void> PreparedCase::prepare_block(journal::Journal& journal) {
 
 engine::GateResult PreparedCase::judge(const engine::SummaryReply& reply) const {
   return engine::judge_summary(*span_, reply, engine::kSummaryHeadings, {});
+}
+
+std::string PreparedCase::block(std::string_view summary) const {
+  std::string text = frame_;
+  return text.insert(summary_at_, summary);
 }
 
 CompactionScore PreparedCase::score(std::string_view summary) const {

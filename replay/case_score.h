@@ -21,11 +21,13 @@ class PreparedCase {
   /// Of the summary, and of the block that would be sent with it. For imported compactions the
   /// summary is all that is known of the block.
   CompactionScore score(std::string_view summary) const;
-  /// Bytes of that block.
+  /// That block.
+  std::string block(std::string_view summary) const;
   std::size_t block_bytes(std::string_view summary) const { return frame_.size() + summary.size(); }
 
   const CompactionCase& recorded() const { return case_; }
   const FactSet& facts() const { return facts_; }
+  const engine::PreparedSpan& span() const { return *span_; }
   std::size_t span_bytes() const { return span_bytes_; }
 
  private:
@@ -38,6 +40,7 @@ class PreparedCase {
   FactSet facts_;
   std::size_t span_bytes_ = 0;
   std::string frame_;           // a block without its summary: the same for every summary
+  std::size_t summary_at_ = 0;  // where in it the summary goes
   std::vector<bool> in_frame_;  // facts that it holds
 };
 

@@ -5,46 +5,27 @@
 #include <functional>
 #include <string>
 
-#include "engine/clock.h"
-#include "engine/context.h"
-#include "journal/session_writer.h"
-#include "replay/price_book.h"
+#include "replay/recorded_calls.h"
 #include "replay/recorded_compaction.h"
 #include "replay/replay_state.h"
 
 namespace daybook::replay {
 
-/// What an arm calls.
-struct ArmModel {
-  engine::ModelChoice choice;
-  engine::Model* model = nullptr;
-  std::uint64_t window = 128'000;  // tokens
-};
-
 struct ReplayProgress {
   std::size_t done = 0;  // units
   std::size_t all = 0;
-  Money spent;
-  std::uint64_t unpriced_tokens = 0;
-  std::size_t unknown_calls = 0;  // answered without a usage
+  Spent spent;
 };
 
 struct ReplayWorld {
-  journal::Journal& journal;
-  engine::Clock& clock;
-  const PriceBook& prices;
+  CallWorld calls;
   /// Of an arm that is not mechanical, by its index; lives as long as the run.
   std::function<const ArmModel&(std::uint32_t)> model_of;
-  /// Runs the event loop until `ready`.
-  std::function<void(const std::function<bool()>& ready)> wait;
-  std::function<bool()> stopped;
   std::function<void(const ReplayProgress&)> progress;
 };
 
-enum class ReplayEnd : std::uint8_t { done, stopped, too_dear };
-
 struct ReplayOutcome {
-  ReplayEnd end = ReplayEnd::done;
+  CallEnd end = CallEnd::done;
   ReplayProgress progress;
 };
 

@@ -10,7 +10,7 @@
 #include "engine/summary_gate.h"
 #include "journal/journal.h"
 #include "replay/arms.h"
-#include "replay/call.h"
+#include "replay/spent.h"
 
 namespace daybook::replay {
 
@@ -31,15 +31,6 @@ struct AttemptMade {
   std::shared_ptr<const schema::ContentT> summary;  // null: no reply came
   std::uint32_t gate_version = 0;
   engine::SummaryStop stop = engine::SummaryStop::kNatural;
-};
-
-/// A call of a model for a unit, whatever came of it.
-struct PaidCall {
-  std::string provider;
-  std::string model;
-  CallUsage usage;
-  std::int64_t at = 0;  // UTC ns
-  bool answered = true;
 };
 
 struct UnitState {

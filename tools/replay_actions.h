@@ -10,6 +10,7 @@ Result<int> replay_run(Context& context, const Arguments& arguments);
 Result<int> replay_report(Context& context, const Arguments& arguments);
 Result<int> replay_show(Context& context, const Arguments& arguments);
 Result<int> replay_score(Context& context, const Arguments& arguments);
+Result<int> replay_probe(Context& context, const Arguments& arguments);
 Result<int> replay_session(Context& context, const Arguments& arguments);
 
 /// The action's one operand, such as a recorded compaction; an error says what it should be.

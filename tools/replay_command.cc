@@ -13,12 +13,13 @@ struct Action {
   Result<int> (*run)(Context&, const Arguments&);
 };
 
-constexpr std::array<Action, 6> kActions = {{
+constexpr std::array<Action, 7> kActions = {{
     {"list", replay_list},
     {"run", replay_run},
     {"report", replay_report},
     {"show", replay_show},
     {"score", replay_score},
+    {"probe", replay_probe},
     {"session", replay_session},
 }};
 
@@ -44,23 +45,29 @@ Result<std::string> replay_operand(const Arguments& arguments, std::string_view 
 }
 
 Command replay_command() {
-  return {"replay",
-          "Make the summaries of recorded compactions again, and score them",
-          {{"ACTION", "list, run, report, show, score or session"},
-           {"OPERAND", "what the action is about", false, true}},
-          {
-              {"--sessions", ValueKind::list, "SESSION", "list, run: only compactions of these"},
-              {"--arms", ValueKind::text, "FILE", "run: arms to compare, instead of the shipped"},
-              {"--only", ValueKind::list, "ARM", "run: only these of the arms"},
-              {"--model", ValueKind::text, "PROVIDER:MODEL", "run: for arms that name none"},
-              {"--replicates", ValueKind::number, "K", "run: times that each arm is tried (1)"},
-              {"--max-cost", ValueKind::text, "USD", "run: end before this is spent"},
-              {"--name", ValueKind::text, "NAME", "run: of the replay; one that exists goes on"},
-              {"--seed", ValueKind::number, "N", "run: of the order of the calls (1)"},
-              {"--prices", ValueKind::text, "FILE", "prices that go over the shipped ones"},
-              {"--case", ValueKind::text, "ID", "score: the compaction that FILE sums up"},
-          },
-          run};
+  return {
+      "replay",
+      "Make the summaries of recorded compactions again, and score them",
+      {{"ACTION", "list, run, report, show, score, probe or session"},
+       {"OPERAND", "what the action is about", false, true}},
+      {
+          {"--sessions", ValueKind::list, "SESSION", "list, run: only compactions of these"},
+          {"--arms", ValueKind::text, "FILE", "run: arms to compare, instead of the shipped"},
+          {"--only", ValueKind::list, "ARM", "run, probe: only these of the arms"},
+          {"--model", ValueKind::text, "PROVIDER:MODEL",
+           "run: for arms that name none; probe: that answers"},
+          {"--replicates", ValueKind::number, "K",
+           "run: times that each arm is tried (1); probe: times that each is asked (3)"},
+          {"--max-cost", ValueKind::text, "USD", "run, probe: end before this is spent"},
+          {"--layer", ValueKind::list, "LAYER", "probe: questions, next-step or judge (all)"},
+          {"--questions", ValueKind::number, "N", "probe: closed questions a case (8)"},
+          {"--yes", ValueKind::flag, "", "probe: make the calls, whose cost is told without it"},
+          {"--name", ValueKind::text, "NAME", "run: of the replay; one that exists goes on"},
+          {"--seed", ValueKind::number, "N", "run: of the order of the calls (1)"},
+          {"--prices", ValueKind::text, "FILE", "prices that go over the shipped ones"},
+          {"--case", ValueKind::text, "ID", "score: the compaction that FILE sums up"},
+      },
+      run};
 }
 
 }  // namespace daybook::tools

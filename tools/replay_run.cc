@@ -3,32 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <charconv>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
 #include <random>
 #include <sstream>
 
-#include "engine/asio_clock.h"
-#include "engine/http_model.h"
 #include "engine/nearest.h"
-#include "engine/script_model.h"
 #include "tools/json_writer.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"
 #include "tools/replay_actions.h"
 #include "tools/replay_cases.h"
+#include "tools/replay_host.h"
 #include "tools/session_run.h"
 
 namespace daybook::tools {
 namespace {
-
-namespace asio = boost::asio;
 
 constexpr std::uint64_t kMostReplicates = 1'000;
 
@@ -42,22 +33,6 @@ Result<std::string> text_of_file(const Context& context, const std::string& name
               fmt::format("cannot read the arms file '{}'; give a TOML file, as docs/replay.md "
                           "describes it",
                           name));
-}
-
-/// "2.50" dollars, exact to a millionth.
-Result<std::optional<replay::Money>> max_cost(const Arguments& arguments) {
-  const auto text = arguments.text("--max-cost");
-  if (!text) return std::nullopt;
-  double dollars = -1;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), dollars);
-  if (error != std::errc() || end != text->data() + text->size() || !(dollars >= 0) ||
-      dollars > 1e9) {
-    return fail(
-        ErrorCode::invalid_argument,
-        fmt::format("--max-cost must be an amount in dollars such as 2.50, not '{}'", *text));
-  }
-  constexpr replay::Rate kMicrodollar{1'000'000};
-  return replay::Money::of(static_cast<std::uint64_t>(dollars * 1e6), kMicrodollar);
 }
 
 /// The arms to compare, each with the model it calls.
@@ -127,33 +102,6 @@ schema::ReplayStartedT started(const std::vector<replay::Arm>& arms,
   return event;
 }
 
-/// The models of the arms, ready to be called.
-class Models {
- public:
-  Models(asio::io_context& io, engine::Clock& clock) : io_(io), clock_(clock) {}
-
-  Result<void> add(const engine::ResolvedModel& model) {
-    replay::ArmModel made;
-    if (!model.provider.kind.empty()) {
-      made.choice = choice_of(model);
-      made.window = model.settings.context_window;
-      auto opened = make_model(io_, clock_, model);
-      if (!opened) return fail(std::move(opened.error()));
-      owned_.push_back(std::move(*opened));
-      made.model = owned_.back().get();
-    }
-    arms_.push_back(std::move(made));
-    return {};
-  }
-  const replay::ArmModel& of(std::uint32_t arm) const { return arms_.at(arm); }
-
- private:
-  asio::io_context& io_;
-  engine::Clock& clock_;
-  std::vector<std::unique_ptr<engine::Model>> owned_;
-  std::vector<replay::ArmModel> arms_;
-};
-
 Result<std::vector<engine::ResolvedModel>> resolve(const Context& context,
                                                    const engine::Config& config,
                                                    const std::vector<replay::Arm>& arms) {
@@ -163,56 +111,35 @@ Result<std::vector<engine::ResolvedModel>> resolve(const Context& context,
       models.emplace_back();
       continue;
     }
-    auto model = engine::resolve_model(config, arm.model, context.environment);
+    auto model = resolve_replay_model(context, config, arm.model);
     if (!model) return fail(std::move(model.error()));
-    if (model->provider.kind == "script") {
-      model->model = std::filesystem::weakly_canonical(
-          std::filesystem::path(context.current_folder) / model->model);
-    }
     models.push_back(std::move(*model));
   }
   return models;
 }
 
-void show_progress(Context& context, const replay::ReplayProgress& progress) {
-  if (!context.out_is_terminal) return;
-  const std::size_t cells = 24 * progress.done / std::max<std::size_t>(progress.all, 1);
-  std::string unpriced;
-  if (progress.unpriced_tokens > 0) {
-    unpriced = fmt::format(" and {} unpriced tokens", progress.unpriced_tokens);
-  }
-  context.err << fmt::format("\r[{:<24}] {} of {}, {}{}\x1b[K", std::string(cells, '#'),
-                             progress.done, progress.all, progress.spent.shown(), unpriced)
-              << std::flush;
-}
-
 void tell(Context& context, const Arguments& arguments, const SessionId& session,
           const replay::ReplayOutcome& outcome) {
-  using replay::ReplayEnd;
+  using replay::CallEnd;
   const auto& progress = outcome.progress;
-  if (context.out_is_terminal) context.err << '\n';
-  const std::string_view end = outcome.end == ReplayEnd::done      ? "done"
-                               : outcome.end == ReplayEnd::stopped ? "stopped"
-                                                                   : "max-cost";
+  end_progress(context);
+  const std::string_view end = outcome.end == CallEnd::done      ? "done"
+                               : outcome.end == CallEnd::stopped ? "stopped"
+                                                                 : "max-cost";
   if (arguments.flag("--json")) {
     JsonWriter out;
     out.begin_object().member("replay", session.str()).member("end", end);
     out.member("done", std::uint64_t{progress.done}).member("all", std::uint64_t{progress.all});
-    out.member("cost_usd", progress.spent.exact());
-    out.member("unpriced_tokens", progress.unpriced_tokens);
+    out.member("cost_usd", progress.spent.money.exact());
+    out.member("unpriced_tokens", progress.spent.unpriced_tokens);
     context.out << out.end_object().text() << '\n';
     return;
   }
   context.out << fmt::format(
-      "{} of {} summaries made, {}{}; see them with: daybook replay report "
-      "{}\n",
-      progress.done, progress.all, progress.spent.shown(),
-      progress.unpriced_tokens == 0
-          ? ""
-          : fmt::format(" and {} unpriced tokens", progress.unpriced_tokens),
-      session.str());
-  if (outcome.end == ReplayEnd::done) return;
-  if (outcome.end == ReplayEnd::stopped) {
+      "{} of {} summaries made, {}; see them with: daybook replay report {}\n", progress.done,
+      progress.all, shown(progress.spent), session.str());
+  if (outcome.end == CallEnd::done) return;
+  if (outcome.end == CallEnd::stopped) {
     context.err << fmt::format("stopped; go on with: daybook replay run --name {}\n",
                                session.str());
   } else {
@@ -308,27 +235,23 @@ Result<int> replay_run(Context& context, const Arguments& arguments) {
   auto wish = wish_of(context, arguments, *config, **journal);
   if (!wish) return fail(std::move(wish.error()));
 
-  asio::io_context io;
-  const auto guard = asio::make_work_guard(io);
-  const auto clock = engine::make_asio_clock(io);
-  Models models(io, *clock);
-  for (const auto& model : wish->models) DAYBOOK_TRY(models.add(model));
-  bool stopped = false;
-  asio::signal_set signals(io, SIGINT, SIGTERM);
-  signals.async_wait([&](boost::system::error_code error, int) { stopped = stopped || !error; });
+  ReplayHost host;
+  std::vector<replay::ArmModel> models;
+  for (const auto& model : wish->models) {
+    if (model.provider.kind.empty()) {  // a mechanical arm's
+      models.emplace_back();
+      continue;
+    }
+    auto opened = host.open(model);
+    if (!opened) return fail(std::move(opened.error()));
+    models.push_back(std::move(*opened));
+  }
   const replay::ReplayWorld world{
-      **journal,
-      *clock,
-      *prices,
-      [&](std::uint32_t arm) -> const replay::ArmModel& { return models.of(arm); },
-      [&](const std::function<bool()>& ready) {
-        while (!ready()) io.run_one();
-      },
-      [&] {
-        io.poll();
-        return stopped;
-      },
-      [&](const replay::ReplayProgress& progress) { show_progress(context, progress); }};
+      host.world(**journal, *prices),
+      [&](std::uint32_t arm) -> const replay::ArmModel& { return models.at(arm); },
+      [&](const replay::ReplayProgress& progress) {
+        show_progress(context, progress.done, progress.all, progress.spent);
+      }};
   if (wish->fresh) {
     DAYBOOK_TRY(replay::start_replay(world, wish->session, context.owner, std::move(*wish->fresh)));
   }
@@ -336,7 +259,7 @@ Result<int> replay_run(Context& context, const Arguments& arguments) {
   auto outcome = replay::run_replay(world, wish->session, context.owner, *most);
   if (!outcome) return fail(std::move(outcome.error()));
   tell(context, arguments, wish->session, *outcome);
-  return outcome->end == replay::ReplayEnd::done ? kExitOk : kExitInterrupted;
+  return outcome->end == replay::CallEnd::done ? kExitOk : kExitInterrupted;
 }
 
 }  // namespace daybook::tools

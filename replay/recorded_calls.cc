@@ -1,0 +1,192 @@
+#include "replay/recorded_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/events.h"
+
+namespace daybook::replay {
+namespace {
+
+using journal::Batch;
+
+/// Transport attempts of one call, and the waits between them.
+constexpr std::uint32_t kAttempts = 5;
+constexpr std::int64_t kFirstWaitMs = 1'000;
+
+/// A failure of the way to the model, not of the request.
+bool says_nothing(schema::FailureKind kind) {
+  return engine::is_retryable(kind) || kind == schema::FailureKind::authentication ||
+         kind == schema::FailureKind::local;
+}
+
+}  // namespace
+
+Spent most_for(const CallWorld& world, const engine::ModelChoice& choice, std::uint64_t body_bytes,
+               std::uint64_t reply_tokens) {
+  PaidCall most{choice.provider, choice.model, {}, world.clock.utc_ns(), true};
+  most.usage.input_total = body_bytes / 2;
+  most.usage.input_uncached = most.usage.input_total;
+  most.usage.output = reply_tokens;
+  Spent spent;
+  spent.add(world.prices, most);
+  return spent;
+}
+
+Result<bool> allows(const Money& limit, const Spent& before, const Spent& call,
+                    const engine::ModelChoice& choice) {
+  if (call.unpriced_tokens > 0) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("there is no price for {}:{}, so --max-cost cannot be kept; add one to "
+                            "your price file, or run without --max-cost",
+                            choice.provider, choice.model));
+  }
+  if (before.unpriced_tokens > 0 || before.unknown_calls > 0) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("what was spent is not known ({} tokens without a price, {} calls "
+                            "without figures), so --max-cost cannot be kept",
+                            before.unpriced_tokens, before.unknown_calls));
+  }
+  return before.money + call.money <= limit;
+}
+
+RecordedCalls::RecordedCalls(const CallWorld& world, const SessionId& session, Take take)
+    : world_(world), session_(session), take_(std::move(take)) {}
+
+Result<void> RecordedCalls::load() {
+  Result<void> status;
+  auto read = world_.journal.read(session_, 1, journal::ReadMode::strict, [&](const auto& entry) {
+    status = take_(entry);
+    return status.has_value();
+  });
+  if (!read) return read;
+  return status;
+}
+
+Result<void> RecordedCalls::append(Batch batch, bool acquire) {
+  auto append = acquire ? writer_->acquire(std::move(batch)) : writer_->next(std::move(batch));
+  const auto events = append.events;
+  auto done = journal::append_and_wait(world_.journal, std::move(append));
+  if (!done) return fail(std::move(done.error()));
+  for (const auto& bytes : events) {
+    auto event = view_event(as_bytes(bytes));
+    if (!event) return fail(std::move(event.error()));
+    journal::Entry entry;
+    entry.version = (*event)->version();
+    entry.event = *event;
+    entry.bytes = as_bytes(bytes);
+    DAYBOOK_TRY(take_(entry));
+  }
+  return {};
+}
+
+Result<void> RecordedCalls::append(Batch batch) {
+  return append(std::move(batch), false);
+}
+
+Result<void> RecordedCalls::acquire(const std::string& owner, schema::OwnReason reason,
+                                    std::uint64_t open_request) {
+  auto head = world_.journal.head(session_);
+  if (!head) return fail(std::move(head.error()));
+  engine::Clock& clock = world_.clock;
+  writer_ = std::make_unique<journal::SessionWriter>(session_, *head, [&clock] {
+    return journal::Stamp{clock.utc_ns(), clock.random(), clock.random()};
+  });
+  Batch batch;
+  schema::OwnerAcquiredT acquired;
+  acquired.owner = owner;
+  acquired.reason = reason;
+  batch.add(draft(std::move(acquired)));
+  DAYBOOK_TRY(append(std::move(batch), true));
+  if (open_request == 0) return {};
+  schema::ModelAbandonedT abandoned;
+  abandoned.reason = "the process died before the answer was recorded; it may have been billed";
+  Batch answer;
+  answer.add(draft(std::move(abandoned), 0, open_request));
+  return append(std::move(answer), false);
+}
+
+Result<void> RecordedCalls::release(std::string reason) {
+  Batch batch;
+  schema::OwnerReleasedT released;
+  released.reason = std::move(reason);
+  batch.add(draft(std::move(released)));
+  return append(std::move(batch), false);
+}
+
+Result<std::shared_ptr<engine::ModelOutcome>> RecordedCalls::call(const Question& question,
+                                                                  std::uint32_t attempt,
+                                                                  engine::PreparedRequest request) {
+  const ArmModel& arm = *question.model;
+  engine::ModelCall call;
+  call.codec = arm.choice.codec;
+  call.url = arm.choice.url;
+  call.headers = arm.choice.headers;
+  call.key = arm.choice.key;
+  call.body = std::move(request.body);
+  call.connect_timeout_ms = arm.choice.connect_timeout_ms;
+  call.idle_timeout_ms = arm.choice.idle_timeout_ms;
+  call.summary = question.summary;
+  call.request = question.number;
+  call.attempt = attempt;
+  request.event.request = call.request;
+  request.event.attempt = attempt;
+  request.event.lineage = question.lineage;
+  Batch batch;
+  for (auto& blob : request.blobs) batch.blob(std::move(blob.bytes));
+  batch.add(draft(std::move(request.event)));
+  DAYBOOK_TRY(append(std::move(batch), false));
+  auto outcome = std::make_shared<engine::ModelOutcome>();
+  bool ready = false;
+  arm.model->call(
+      std::move(call), [](const engine::Delta&) {},
+      [outcome, &ready](engine::ModelOutcome result) {
+        *outcome = std::move(result);
+        ready = true;
+      });
+  world_.wait([&] {
+    if (!ready && world_.stopped()) arm.model->cancel();
+    return ready;
+  });
+  return outcome;
+}
+
+bool RecordedCalls::pause(std::int64_t wait_ms) {
+  bool waited = false;
+  world_.clock.wait_until(world_.clock.utc_ns() + wait_ms * 1'000'000, [&] { waited = true; });
+  world_.wait([&] {
+    if (!waited && world_.stopped()) world_.clock.cancel_wait();
+    return waited;
+  });
+  return !world_.stopped();
+}
+
+Result<CallEnd> RecordedCalls::ask(const Question& question) {
+  std::int64_t wait_ms = kFirstWaitMs;
+  for (std::uint32_t attempt = 1;; ++attempt) {
+    auto request = question.request();
+    auto allowed = question.allowed(request);
+    if (!allowed) return fail(std::move(allowed.error()));
+    if (!*allowed) return CallEnd::too_dear;
+    auto made = call(question, attempt, std::move(request));
+    if (!made) return fail(std::move(made.error()));
+    const engine::ModelOutcome& outcome = **made;
+    if (outcome.reply) {
+      DAYBOOK_TRY(question.record(outcome, true));
+      return CallEnd::done;
+    }
+    const engine::Failure& failure = outcome.reply.error();
+    const bool cancelled = world_.stopped();
+    const bool retry = !cancelled && attempt < kAttempts && engine::is_retryable(failure.kind);
+    const bool unreachable = !cancelled && !retry && says_nothing(failure.kind);
+    DAYBOOK_TRY(question.record(outcome, !retry && !cancelled && !unreachable));
+    if (unreachable) return fail(ErrorCode::io, failure.message);
+    if (cancelled) return CallEnd::stopped;
+    if (!retry) return CallEnd::done;
+    wait_ms = std::max(wait_ms * 2, failure.retry_after_ms.value_or(0));
+    if (!pause(wait_ms)) return CallEnd::stopped;
+  }
+}
+
+}  // namespace daybook::replay
