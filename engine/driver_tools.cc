@@ -150,6 +150,9 @@ asio::awaitable<Result<void>> Driver::Impl::run_planned(std::vector<Planned> pla
   using Finished = std::pair<std::string, std::shared_ptr<ToolDone>>;
   auto finished = std::make_shared<std::deque<Finished>>();
   auto waiter = std::make_shared<std::function<void(int)>>();
+  // Only the calls own it: it will hold this very coroutine, which must not keep itself alive when
+  // the event loop is given up in the middle.
+  const std::weak_ptr<std::function<void(int)>> waiting = waiter;
   const std::size_t count = planned.size();
   for (auto& each : planned) {
     asio::co_spawn(
@@ -162,11 +165,12 @@ asio::awaitable<Result<void>> Driver::Impl::run_planned(std::vector<Planned> pla
         },
         asio::detached);
   }
+  waiter.reset();
   // A failed append must not leave a tool running on this object: wait for all, then say so.
   Result<void> recorded;
   for (std::size_t i = 0; i < count; ++i) {
     if (finished->empty()) {
-      co_await await_callback<int>(io_, [&](auto done) { *waiter = std::move(done); });
+      co_await await_callback<int>(io_, [&](auto done) { *waiting.lock() = std::move(done); });
     }
     auto [call_id, done] = std::move(finished->front());
     finished->pop_front();
