@@ -21,9 +21,25 @@ std::string Mask::operator()(std::string_view text) const {
   return out;
 }
 
+namespace {
+
+/// What is recorded is what runs: a call whose key is masked would do something else.
+void refuse(Block& call) {
+  call.arguments_state = schema::ArgumentsState::malformed;
+  call.arguments_error =
+      "they hold the key that this endpoint is called with, which is never recorded and so cannot "
+      "be passed on; name the file or the variable that holds it instead";
+}
+
+}  // namespace
+
 void Mask::apply(Reply& reply) const {
   if (mask_.empty()) return;
   for (Block& block : reply.blocks) {
+    const bool is_call = block.kind == schema::BlockKind::tool_call;
+    const bool hides = is_call && (mask_.masked(block.text) != block.text ||
+                                   mask_.masked(block.tool) != block.tool);
+    if (hides) refuse(block);
     for (std::string* text : {&block.text, &block.opaque, &block.provider_call_id, &block.tool,
                               &block.arguments_error}) {
       apply(*text);

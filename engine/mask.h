@@ -19,6 +19,7 @@ class Mask {
   /// Every occurrence, plain or as written inside JSON, becomes ***.
   std::string operator()(std::string_view text) const;
   void apply(std::string& text) const;
+  /// A tool call that held the key is not valid any more: it would run as it never was sent.
   void apply(Reply& reply) const;
   void apply(Failure& failure) const;
   void apply(Usage& usage) const;

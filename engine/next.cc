@@ -37,7 +37,7 @@ std::string invalid(const CallState& call, const ToolTable& tools) {
           "shorter call, for example by splitting the work into several calls.",
           call.arguments_error);
     case schema::ArgumentsState::malformed:
-      return fmt::format("The call was not run: its arguments are not a valid JSON object ({}).",
+      return fmt::format("The call was not run: its arguments cannot be used ({}).",
                          call.arguments_error);
     case schema::ArgumentsState::valid:
       break;

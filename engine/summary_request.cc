@@ -26,6 +26,17 @@ constexpr std::string_view kRules =
     "- Use the headings below, all of them, in this order, each on a line of its own. Under a "
     "heading that nothing belongs to write: none.\n";
 
+/// The least budget that every Gemini model with budgets takes, as their documentation has it.
+constexpr std::uint32_t kLeastGeminiThinking = 512;
+constexpr std::uint32_t kLeastThinking = 1'024;  // Anthropic takes no smaller budget,
+constexpr std::uint32_t kLeastWriting = 512;     // and none that leaves no reply
+
+/// The part of the reply that thinking may take; 0 when there is too little for both.
+std::uint32_t thinking_within(std::uint32_t reply_tokens, std::uint32_t budget) {
+  if (budget + kLeastWriting <= reply_tokens) return budget;
+  return reply_tokens >= kLeastThinking + kLeastWriting ? reply_tokens - kLeastWriting : 0;
+}
+
 std::string instruction(const SummaryAsk& ask, bool has_prior) {
   std::string text(kRules);
   if (has_prior) {
@@ -75,9 +86,17 @@ std::string summary_prompt(const std::vector<PastItem>& items, const SummaryAsk&
 }
 
 ModelChoice summariser(ModelChoice choice, const SummaryAsk& ask) {
-  choice.params.max_output_tokens = static_cast<std::uint32_t>(ask.max_tokens);
+  auto& params = choice.params;
+  const auto asked = static_cast<std::uint32_t>(ask.max_tokens);
+  // More than the model can write would be refused.
+  params.max_output_tokens =
+      params.max_output_tokens == 0 ? asked : std::min(asked, params.max_output_tokens);
+  params.thinking_budget_tokens =
+      thinking_within(params.max_output_tokens, params.thinking_budget_tokens);
   if (ask.reasoning == "off") {
-    choice.params.thinking_budget_tokens = 0;
+    // Without a budget Gemini thinks as long as it likes, and some of its models take no 0.
+    const std::uint32_t least = choice.codec->kind() == "gemini" ? kLeastGeminiThinking : 0;
+    params.thinking_budget_tokens = std::min(params.thinking_budget_tokens, least);
     if (!choice.params.reasoning_effort.empty()) choice.params.reasoning_effort = "low";
   } else if (ask.reasoning != "default") {
     choice.params.reasoning_effort = ask.reasoning;

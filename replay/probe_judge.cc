@@ -40,7 +40,11 @@ std::optional<Line> read_line(std::string_view line, std::string_view name) {
   const int grade = line.front() - '0';
   line.remove_prefix(1);
   if (line.starts_with("/5")) line.remove_prefix(2);
-  if (!line.empty() && line.front() >= '0' && line.front() <= '9') return std::nullopt;
+  // Neither 45 nor 4.5 is a grade.
+  const std::size_t next = line.find_first_not_of(".,");
+  const bool fraction =
+      next != std::string_view::npos && next < 2 && line[next] >= '0' && line[next] <= '9';
+  if (fraction) return std::nullopt;
   const std::size_t bar = line.find('|');
   const auto quote = bar == std::string_view::npos ? std::string_view() : line.substr(bar + 1);
   return Line{grade, bare(quote)};

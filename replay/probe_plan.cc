@@ -6,7 +6,10 @@ namespace daybook::replay {
 namespace {
 
 /// Replies, reasoning included: a value, a call, six lines.
-constexpr std::array<std::uint64_t, kProbeLayers> kReplyTokens = {1'000, 2'000, 4'000};
+constexpr std::array<std::uint64_t, kProbeLayers> kReplyTokens = {2'000, 4'000, 8'000};
+
+/// Least transcript that a judge is given, whatever its window.
+constexpr std::size_t kLeastTranscript = 1'000;
 
 std::uint64_t hash_of(std::string_view prompt) {
   return Digest::of(prompt).lo;
@@ -49,7 +52,7 @@ Result<bool> Planner::ask(ProbeLayer layer, const UnitKey& key, std::string prom
                           PlannedProbe probe) {
   probe.prepared = case_.get();
   probe.block = block_;
-  probe.reply_tokens = kReplyTokens.at(static_cast<std::size_t>(layer));
+  probe.reply_tokens = reply_tokens(layer);
   probe.key = {wish_.model, layer, key, hash_of(prompt), 0};
   probe.prompt = std::move(prompt);
   for (std::uint32_t sample = 1; sample <= wish_.samples; ++sample) {
@@ -103,14 +106,17 @@ Result<bool> Planner::judge(const UnitKey& key) {
     }
     return true;
   }
+  const std::size_t room =
+      wish_.judge_bytes > block_.size() ? wish_.judge_bytes - block_.size() : 0;
+  const std::size_t transcript =
+      wish_.judge_bytes == 0 ? SIZE_MAX : std::max(room, kLeastTranscript);
   // Half of the samples read the block first: which comes first sways a judge.
   for (std::uint32_t sample = 1; sample <= wish_.samples; ++sample) {
     PlannedProbe probe;
     probe.prepared = case_.get();
     probe.block = block_;
-    probe.reply_tokens = kReplyTokens.at(static_cast<std::size_t>(ProbeLayer::judge));
-    probe.prompt = judge_prompt(case_->recorded(), block_, sample % 2 == 0,
-                                wish_.transcript_bytes == 0 ? SIZE_MAX : wish_.transcript_bytes);
+    probe.reply_tokens = reply_tokens(ProbeLayer::judge);
+    probe.prompt = judge_prompt(case_->recorded(), block_, sample % 2 == 0, transcript);
     probe.key = {wish_.model, ProbeLayer::judge, key, hash_of(probe.prompt), sample};
     probe.asks = std::monostate();
     auto more = visit_(probe);
@@ -167,6 +173,10 @@ Result<ProbeGaps> Planner::run() {
 }
 
 }  // namespace
+
+std::uint64_t reply_tokens(ProbeLayer layer) {
+  return kReplyTokens.at(static_cast<std::size_t>(layer));
+}
 
 Result<ProbeGaps> plan_probes(journal::Journal& journal, const ReplayState& state,
                               const ProbeWish& wish,

@@ -49,6 +49,10 @@ std::optional<ClosedQuestion> about_mandate(const Fact& fact) {
     if (at == std::string::npos) continue;
     std::string masked = fact.text;
     masked.replace(at, modal.size(), kGap);
+    // Only its own clause: another one may demand what this one forbids.
+    const std::size_t end = masked.find_first_of(",;", at + kGap.size());
+    if (end != std::string::npos) masked.resize(end);
+    if (masked.size() < at + kGap.size() + kLeastCue) return std::nullopt;
     // Another word that gives it away.
     for (const auto other : kModals) {
       if (find_phrase(masked, other) != std::string::npos) return std::nullopt;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "replay/probe_text.h"
+
 namespace daybook::replay {
 namespace {
 
@@ -43,6 +45,11 @@ class Grader {
   Mean& figure(const PlannedProbe& probe) {
     return figures_[{probe.key.layer, probe.key.unit.arm, probe.key.unit.item}];
   }
+  std::size_t& unanswered(const PlannedProbe& probe) {
+    ProbeArm& of = arm(probe);
+    if (probe.key.layer == ProbeLayer::questions) return of.questions.unanswered;
+    return probe.key.layer == ProbeLayer::next_step ? of.next_step.unanswered : of.judge.unanswered;
+  }
   ProbeArm& arm(const PlannedProbe& probe) { return report_.arms.at(probe.key.unit.arm); }
   void compare(ProbeLayer layer);
 
@@ -55,12 +62,17 @@ class Grader {
 
 Result<bool> Grader::take(const PlannedProbe& probe) {
   ++report_.probes;
-  const auto found = answers_.texts.find(probe.key);
-  if (found == answers_.texts.end()) return true;
+  const auto found = answers_.by_key.find(probe.key);
+  if (found == answers_.by_key.end()) return true;
   ++report_.answered;
-  auto answer = journal::content_bytes(journal_, found->second.get());
+  auto answer = journal::content_bytes(journal_, found->second.text.get());
   if (!answer) return fail(std::move(answer.error()));
-  std::visit([&](const auto& asks) { grade(probe, asks, *answer); }, probe.asks);
+  const std::string_view said = spoken(*answer);
+  if (said.empty() || !found->second.whole) {
+    ++unanswered(probe);
+    return true;
+  }
+  std::visit([&](const auto& asks) { grade(probe, asks, said); }, probe.asks);
   return true;
 }
 
@@ -94,10 +106,12 @@ void Grader::grade(const PlannedProbe& probe, std::monostate, std::string_view a
   JudgeTally& tally = arm(probe).judge;
   ++tally.answers;
   tally.unproven += grades.unproven;
+  tally.unreadable += kQualities - grades.unproven;
   for (std::size_t i = 0; i < kQualities; ++i) {
     if (!grades.grades.at(i)) continue;
     const int grade = *grades.grades.at(i);
     ++tally.grades.at(i);
+    --tally.unreadable;
     tally.sums.at(i) += static_cast<std::size_t>(grade);
     figure(probe).add(grade);
   }

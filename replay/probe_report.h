@@ -11,7 +11,10 @@
 
 namespace daybook::replay {
 
+/// Answers that are empty, or that the output limit or a filter ended, count as none: they say
+/// nothing of the summary.
 struct QuestionTally {
+  std::size_t unanswered = 0;
   std::size_t answers = 0;
   std::size_t right = 0;
   std::size_t wrong = 0;
@@ -20,6 +23,7 @@ struct QuestionTally {
 };
 
 struct NextStepTally {
+  std::size_t unanswered = 0;
   std::size_t answers = 0;
   std::size_t readable = 0;
   std::size_t tool = 0;
@@ -29,10 +33,12 @@ struct NextStepTally {
 };
 
 struct JudgeTally {
+  std::size_t unanswered = 0;
   std::size_t answers = 0;
   std::array<std::size_t, kQualities> grades{};  // that count
   std::array<std::size_t, kQualities> sums{};
-  std::size_t unproven = 0;
+  std::size_t unproven = 0;    // grades whose quotation stands nowhere
+  std::size_t unreadable = 0;  // qualities without a grade from 0 to 5
 };
 
 struct ProbeArm {

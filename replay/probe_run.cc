@@ -12,6 +12,8 @@ namespace daybook::replay {
 namespace {
 
 constexpr std::string_view kLineage = "probe";
+/// So many refusals before any answer: it is not the prompts.
+constexpr std::size_t kRefusals = 3;
 constexpr std::string_view kSystem =
     "You answer about the texts you are given, exactly in the form you are asked for. You call no "
     "tools.";
@@ -51,7 +53,9 @@ std::optional<ProbeKey> probe_of(std::string_view lineage, std::string model) {
 
 engine::PreparedRequest request_for(const engine::ModelChoice& choice, const PlannedProbe& probe) {
   engine::SummaryAsk ask;
-  ask.max_tokens = probe.reply_tokens;
+  const std::uint32_t most = choice.params.max_output_tokens;
+  ask.max_tokens =
+      most == 0 ? probe.reply_tokens : std::min<std::uint64_t>(most, probe.reply_tokens);
   return engine::prepare_prompt(engine::summariser(choice, ask), kSystem, probe.prompt);
 }
 
@@ -80,11 +84,11 @@ class ProbeRunner {
           return replay_.take(entry);
         }) {}
 
-  Result<CallEnd> run(const std::string& owner);
+  Result<ProbeOutcome> run(const std::string& owner);
 
  private:
   Result<bool> visit(const PlannedProbe& probe);
-  Result<CallEnd> ask(const PlannedProbe& probe);
+  Result<CallEnd> ask(const PlannedProbe& probe, std::string& refusal);
   Result<void> record(const engine::ModelOutcome& outcome);
 
   const ProbeWorld& world_;
@@ -96,7 +100,8 @@ class ProbeRunner {
   RecordedCalls calls_;
   std::size_t all_ = 0;
   std::size_t done_ = 0;
-  CallEnd end_ = CallEnd::done;
+  std::size_t answered_ = 0;  // by this run
+  ProbeOutcome outcome_;
 };
 
 Result<void> ProbeRunner::record(const engine::ModelOutcome& outcome) {
@@ -110,51 +115,59 @@ Result<void> ProbeRunner::record(const engine::ModelOutcome& outcome) {
   return calls_.append(std::move(batch));
 }
 
-Result<CallEnd> ProbeRunner::ask(const PlannedProbe& probe) {
-  std::string refused;
+/// `refusal`: why the endpoint would not take this prompt; stays empty otherwise.
+Result<CallEnd> ProbeRunner::ask(const PlannedProbe& probe, std::string& refusal) {
+  const auto& choice = world_.model.choice;
   RecordedCalls::Question question;
   question.model = &world_.model;
   question.lineage = lineage_of(probe.key);
   // A scenario answers the probes in the order of the plan.
   question.number = static_cast<std::uint32_t>(done_ + 1);
-  question.request = [&] { return request_for(world_.model.choice, probe); };
+  question.request = [&] { return request_for(choice, probe); };
   question.allowed = [&](const engine::PreparedRequest& request) -> Result<bool> {
     if (!max_cost_) return true;
-    const auto& choice = world_.model.choice;
     return allows(*max_cost_, probes_.answers().spent,
                   most_for(world_.calls, choice, request.event.body_size, probe.reply_tokens),
                   choice);
   };
   question.record = [&](const engine::ModelOutcome& outcome, bool last) {
-    if (last && !outcome.reply) refused = outcome.reply.error().message;
+    if (last && !outcome.reply) refusal = told(choice, outcome.reply.error());
     return record(outcome);
   };
-  auto end = calls_.ask(question);
-  if (!end && end.error().code == ErrorCode::io) refused = end.error().message;
-  if (refused.empty()) return end;
-  return fail(ErrorCode::io,
-              fmt::format("{} cannot be asked: {}; what is answered stays, and the same command "
-                          "goes on",
-                          wish_.model, refused));
+  return calls_.ask(question);
 }
 
 Result<bool> ProbeRunner::visit(const PlannedProbe& probe) {
-  if (probes_.answers().texts.count(probe.key) == 0) {
+  if (probes_.answers().by_key.count(probe.key) == 0) {
     if (world_.calls.stopped()) {
-      end_ = CallEnd::stopped;
+      outcome_.end = CallEnd::stopped;
       return false;
     }
-    auto end = ask(probe);
+    std::string refusal;
+    auto end = ask(probe, refusal);
+    if (!end && end.error().code == ErrorCode::io) {
+      return fail(ErrorCode::io,
+                  fmt::format("{}; what is answered stays, and the same command goes on",
+                              end.error().message));
+    }
     if (!end) return fail(std::move(end.error()));
-    end_ = *end;
-    if (end_ != CallEnd::done) return false;
+    outcome_.end = *end;
+    if (outcome_.end != CallEnd::done) return false;
+    if (refusal.empty()) {
+      ++answered_;
+    } else {
+      outcome_.refusal = std::move(refusal);
+      if (++outcome_.refused >= kRefusals && answered_ == 0) {
+        return fail(ErrorCode::io, outcome_.refusal);
+      }
+    }
   }
   ++done_;
   world_.progress(done_, all_, probes_.answers().spent);
   return true;
 }
 
-Result<CallEnd> ProbeRunner::run(const std::string& owner) {
+Result<ProbeOutcome> ProbeRunner::run(const std::string& owner) {
   DAYBOOK_TRY(calls_.load());
   const ReplayState state = replay_.state();  // probes change nothing in it
   if (state.started_at == 0) {
@@ -170,29 +183,40 @@ Result<CallEnd> ProbeRunner::run(const std::string& owner) {
   auto asked = plan_probes(world_.calls.journal, state, wish_,
                            [&](const auto& probe) { return visit(probe); });
   if (!asked) return fail(std::move(asked.error()));
-  DAYBOOK_TRY(calls_.release(end_ == CallEnd::done ? "done" : "stopped"));
-  return end_;
+  DAYBOOK_TRY(calls_.release(outcome_.end == CallEnd::done ? "done" : "stopped"));
+  return std::move(outcome_);
 }
 
 }  // namespace
 
 ProbeFold::ProbeFold(const SessionId& session, const PriceBook& prices)
     : prices_(prices), calls_(session.str(), [this](Call call) {
-        if (!probe_of(call.lineage, "")) return;
+        const auto key = probe_of(call.lineage, "");
+        if (!key) return;
         ++answers_.calls;
-        answers_.spent.add(
-            prices_, {call.provider, call.model(), call.usage, call.started_at, call.answered});
+        PaidCall paid{call.provider, call.model(), call.usage, call.started_at, call.answered};
+        if (may_be_billed_ && !call.usage.any()) {
+          paid.usage = most_usage(body_bytes_, reply_tokens(key->layer));
+          paid.at_most = true;
+        }
+        answers_.spent.add(prices_, paid);
       }) {}
 
 void ProbeFold::take(const journal::Entry& entry) {
   const schema::Event& event = *entry.event;
+  may_be_billed_ = may_have_been_billed(event);
   calls_.take(event);
   if (const auto* requested = event.payload_as_ModelRequested()) {
+    body_bytes_ = requested->body_size();
     open_ =
         probe_of(text_of(requested->lineage()),
                  fmt::format("{}:{}", text_of(requested->provider()), text_of(requested->model())));
   } else if (const auto* responded = event.payload_as_ModelResponded()) {
-    if (open_) answers_.texts[*open_] = text_of_answer(*responded);
+    if (open_) {
+      answers_.by_key[*open_] = {
+          text_of_answer(*responded),
+          engine::summary_stop(responded->stop()) == engine::SummaryStop::kNatural};
+    }
     open_.reset();
   }
 }
@@ -203,7 +227,7 @@ Result<ProbePlan> price_probes(const CallWorld& world, const engine::ModelChoice
   ProbePlan plan;
   auto gaps = plan_probes(world.journal, state, wish, [&](const auto& probe) -> Result<bool> {
     ++plan.probes;
-    if (answers.texts.count(probe.key) != 0) {
+    if (answers.by_key.count(probe.key) != 0) {
       ++plan.answered;
       return true;
     }
@@ -220,9 +244,9 @@ Result<ProbePlan> price_probes(const CallWorld& world, const engine::ModelChoice
   return plan;
 }
 
-Result<CallEnd> run_probes(const ProbeWorld& world, const SessionId& session,
-                           const std::string& owner, const ProbeWish& wish,
-                           std::optional<Money> max_cost) {
+Result<ProbeOutcome> run_probes(const ProbeWorld& world, const SessionId& session,
+                                const std::string& owner, const ProbeWish& wish,
+                                std::optional<Money> max_cost) {
   return ProbeRunner(world, session, wish, max_cost).run(owner);
 }
 

@@ -21,10 +21,10 @@ namespace daybook::replay {
 struct ProbeWish {
   std::string model;  // "provider:model" that answers
   std::vector<ProbeLayer> layers;
-  std::size_t questions = 8;         // a case, at most
-  std::uint32_t samples = 3;         // times that each prompt is sent
-  std::size_t transcript_bytes = 0;  // that the judge reads; 0: no limit
-  std::vector<std::string> only;     // arms; empty: all
+  std::size_t questions = 8;      // a case, at most
+  std::uint32_t samples = 3;      // times that each prompt is sent
+  std::size_t judge_bytes = 0;    // that the judge can read; 0: no limit
+  std::vector<std::string> only;  // arms; empty: all
 };
 
 /// One prompt, sent once.
@@ -48,6 +48,9 @@ struct PlannedProbe {
   bool in_block = false;  // question: the facts' score finds its fact in the block
 };
 
+/// Of a reply of the layer, reasoning included, at most.
+std::uint64_t reply_tokens(ProbeLayer layer);
+
 /// What a plan leaves out, and why.
 struct ProbeGaps {
   std::size_t units = 0;            // that are probed
@@ -63,9 +66,14 @@ Result<ProbeGaps> plan_probes(journal::Journal& journal, const ReplayState& stat
                               const ProbeWish& wish,
                               const std::function<Result<bool>(const PlannedProbe&)>& visit);
 
+struct ProbeAnswer {
+  std::shared_ptr<const schema::ContentT> text;  // null: none
+  bool whole = true;  // it ended of itself: not by the output limit, not by a filter
+};
+
 struct ProbeAnswers {
-  std::map<ProbeKey, std::shared_ptr<const schema::ContentT>> texts;  // null: an empty answer
-  Spent spent;                                                        // on all probes
+  std::map<ProbeKey, ProbeAnswer> by_key;
+  Spent spent;  // on all probes
   std::size_t calls = 0;
 };
 
@@ -80,6 +88,8 @@ class ProbeFold {
   const PriceBook& prices_;
   ProbeAnswers answers_;
   std::optional<ProbeKey> open_;
+  std::uint64_t body_bytes_ = 0;  // of the last request
+  bool may_be_billed_ = false;    // the event taken ends it without an answer
   CallFold calls_;
 };
 
@@ -102,9 +112,16 @@ Result<ProbePlan> price_probes(const CallWorld& world, const engine::ModelChoice
                                const ReplayState& state, const ProbeAnswers& answers,
                                const ProbeWish& wish);
 
-/// Takes the session and asks what has no answer. `max_cost` is of all probes of the replay.
-Result<CallEnd> run_probes(const ProbeWorld& world, const SessionId& session,
-                           const std::string& owner, const ProbeWish& wish,
-                           std::optional<Money> max_cost);
+struct ProbeOutcome {
+  CallEnd end = CallEnd::done;
+  std::size_t refused = 0;  // prompts that the endpoint would not take, such as too long ones
+  std::string refusal;      // its words on the last one
+};
+
+/// Takes the session and asks what has no answer. `max_cost` is of all probes of the replay. A
+/// prompt that is refused is passed over; when the first few all are, that is an error.
+Result<ProbeOutcome> run_probes(const ProbeWorld& world, const SessionId& session,
+                                const std::string& owner, const ProbeWish& wish,
+                                std::optional<Money> max_cost);
 
 }  // namespace daybook::replay

@@ -23,14 +23,20 @@ bool says_nothing(schema::FailureKind kind) {
 
 }  // namespace
 
+std::string told(const engine::ModelChoice& choice, const engine::Failure& failure) {
+  const std::string_view advice =
+      failure.kind == schema::FailureKind::authentication ? "; check the key" : "";
+  return fmt::format(
+      "{}:{} at {}{}: {}{}", choice.provider, choice.model, choice.url,
+      failure.http_status == 0 ? "" : fmt::format(" answered HTTP {}", failure.http_status),
+      failure.message, advice);
+}
+
 Spent most_for(const CallWorld& world, const engine::ModelChoice& choice, std::uint64_t body_bytes,
                std::uint64_t reply_tokens) {
-  PaidCall most{choice.provider, choice.model, {}, world.clock.utc_ns(), true};
-  most.usage.input_total = body_bytes / 2;
-  most.usage.input_uncached = most.usage.input_total;
-  most.usage.output = reply_tokens;
   Spent spent;
-  spent.add(world.prices, most);
+  spent.add(world.prices, {choice.provider, choice.model, most_usage(body_bytes, reply_tokens),
+                           world.clock.utc_ns()});
   return spent;
 }
 
@@ -181,7 +187,7 @@ Result<CallEnd> RecordedCalls::ask(const Question& question) {
     const bool retry = !cancelled && attempt < kAttempts && engine::is_retryable(failure.kind);
     const bool unreachable = !cancelled && !retry && says_nothing(failure.kind);
     DAYBOOK_TRY(question.record(outcome, !retry && !cancelled && !unreachable));
-    if (unreachable) return fail(ErrorCode::io, failure.message);
+    if (unreachable) return fail(ErrorCode::io, told(question.model->choice, failure));
     if (cancelled) return CallEnd::stopped;
     if (!retry) return CallEnd::done;
     wait_ms = std::max(wait_ms * 2, failure.retry_after_ms.value_or(0));

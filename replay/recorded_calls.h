@@ -31,7 +31,10 @@ struct CallWorld {
   std::function<bool()> stopped;
 };
 
-/// The most that a call may cost: one token in two bytes of its body is more than any text has.
+/// What failed, and where.
+std::string told(const engine::ModelChoice& choice, const engine::Failure& failure);
+
+/// The most that a call may cost.
 Spent most_for(const CallWorld& world, const engine::ModelChoice& choice, std::uint64_t body_bytes,
                std::uint64_t reply_tokens);
 

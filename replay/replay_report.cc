@@ -86,7 +86,7 @@ Result<UnitScore> Reporter::score(const UnitKey& key, const UnitState& unit,
     const CallCost cost = price_call(rows, call.usage, {call.at, call.at});
     made.cost += cost.total.high;
     made.unpriced_tokens += cost.unpriced_tokens;
-    made.unknown_calls += call.usage.any() ? 0 : 1;
+    made.unknown_calls += call.usage.any() && !call.at_most ? 0 : 1;
   }
   const AttemptMade& last = unit.attempts.back();
   auto text = attempt_text(journal_, last);

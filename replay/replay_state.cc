@@ -79,8 +79,12 @@ ReplayFold::ReplayFold(journal::Journal& journal, const SessionId& session)
     : journal_(journal), calls_(session.str(), [this](Call call) {
         const auto key = unit_of(call.lineage);
         if (!key) return;
-        state_.units[*key].calls.push_back(
-            {call.provider, call.model(), call.usage, call.started_at, call.answered});
+        PaidCall paid{call.provider, call.model(), call.usage, call.started_at, call.answered};
+        if (may_be_billed_ && !call.usage.any() && key->arm < state_.arms.size()) {
+          paid.usage = most_usage(body_bytes_, state_.arms.at(key->arm).summary_tokens);
+          paid.at_most = true;
+        }
+        state_.units[*key].calls.push_back(std::move(paid));
       }) {}
 
 Result<void> ReplayFold::attempted(const journal::Entry& entry, const schema::ReplayAttempted& e) {
@@ -107,6 +111,7 @@ Result<void> ReplayFold::attempted(const journal::Entry& entry, const schema::Re
 
 Result<void> ReplayFold::take(const journal::Entry& entry) {
   const schema::Event& event = *entry.event;
+  may_be_billed_ = may_have_been_billed(event);
   calls_.take(event);
   if (const auto* started = event.payload_as_ReplayStarted()) {
     state_.started_at = entry.version;
@@ -122,6 +127,7 @@ Result<void> ReplayFold::take(const journal::Entry& entry) {
     }
   } else if (const auto* requested = event.payload_as_ModelRequested()) {
     ++state_.requests;
+    body_bytes_ = requested->body_size();
     state_.open_request = entry.version;
     state_.open_unit = unit_of(text_of(requested->lineage()));
   } else if (const auto* attempt = event.payload_as_ReplayAttempted()) {

@@ -67,6 +67,8 @@ class ReplayFold {
   journal::Journal& journal_;
   ReplayState state_;
   schema::StopReason stop_ = schema::StopReason::end;  // of the last response
+  std::uint64_t body_bytes_ = 0;                       // of the last request
+  bool may_be_billed_ = false;                         // the event taken ends it without an answer
   CallFold calls_;
 };
 

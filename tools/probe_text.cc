@@ -33,50 +33,56 @@ bool has(const replay::ProbeWish& wish, ProbeLayer layer) {
 }
 
 void print_questions(Context& context, const ProbeReport& report) {
-  Table table({"ARM", "ANSWERS", "RIGHT", "WRONG", "NOT KNOWN", "IN THE BLOCK", "GAP"}, 0);
+  Table table({"ARM", "ANSWERS", "NO ANSWER", "RIGHT", "WRONG", "NOT KNOWN", "IN THE BLOCK", "GAP"},
+              0);
   for (const ProbeArm& arm : report.arms) {
     const auto& q = arm.questions;
-    if (q.answers == 0) continue;
+    if (q.answers + q.unanswered == 0) continue;
     const double gap = (share(q.in_block, q.answers) - share(q.right, q.answers)) * 100;
-    table.add({arm.name, std::to_string(q.answers), percent(q.right, q.answers),
-               percent(q.wrong, q.answers), percent(q.not_known, q.answers),
-               percent(q.in_block, q.answers), fmt::format("{:+.0f} points", gap)});
+    table.add({arm.name, std::to_string(q.answers), std::to_string(q.unanswered),
+               percent(q.right, q.answers), percent(q.wrong, q.answers),
+               percent(q.not_known, q.answers), percent(q.in_block, q.answers),
+               fmt::format("{:+.0f} points", gap)});
   }
   context.out << "closed questions, answered from the block alone:\n";
   table.print(context.out, context.columns, context.colour());
 }
 
 void print_next_steps(Context& context, const ProbeReport& report) {
-  Table table({"ARM", "ANSWERS", "READABLE", "SAME TOOL", "SAME TARGET", "ARGUMENTS", "REPEATS"},
+  Table table({"ARM", "ANSWERS", "NO ANSWER", "READABLE", "SAME TOOL", "SAME TARGET", "ARGUMENTS",
+               "REPEATS"},
               0);
   for (const ProbeArm& arm : report.arms) {
     const auto& n = arm.next_step;
-    if (n.answers == 0) continue;
-    table.add({arm.name, std::to_string(n.answers), percent(n.readable, n.answers),
-               percent(n.tool, n.answers), percent(n.target, n.answers),
-               mean(n.similarity, n.answers), percent(n.repeats, n.answers)});
+    if (n.answers + n.unanswered == 0) continue;
+    table.add({arm.name, std::to_string(n.answers), std::to_string(n.unanswered),
+               percent(n.readable, n.answers), percent(n.tool, n.answers),
+               percent(n.target, n.answers), mean(n.similarity, n.answers),
+               percent(n.repeats, n.answers)});
   }
   context.out << "the next tool call, against the recorded one:\n";
   table.print(context.out, context.columns, context.colour());
 }
 
 void print_judge(Context& context, const ProbeReport& report) {
-  std::vector<std::string> headings = {"ARM", "ANSWERS"};
+  std::vector<std::string> headings = {"ARM", "ANSWERS", "NO ANSWER"};
   for (const auto name : replay::kQualityNames) {
     std::string heading(name);
     for (char& c : heading) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     headings.push_back(std::move(heading));
   }
-  headings.emplace_back("UNPROVEN");
+  headings.insert(headings.end(), {"UNPROVEN", "UNREADABLE"});
   Table table(headings, 0);
   for (const ProbeArm& arm : report.arms) {
     const auto& j = arm.judge;
-    if (j.answers == 0) continue;
-    std::vector<std::string> cells = {arm.name, std::to_string(j.answers)};
+    if (j.answers + j.unanswered == 0) continue;
+    std::vector<std::string> cells = {arm.name, std::to_string(j.answers),
+                                      std::to_string(j.unanswered)};
     for (std::size_t i = 0; i < replay::kQualities; ++i) {
       cells.push_back(mean(static_cast<double>(j.sums.at(i)), j.grades.at(i)));
     }
     cells.push_back(std::to_string(j.unproven));
+    cells.push_back(std::to_string(j.unreadable));
     table.add(cells);
   }
   context.out
@@ -148,10 +154,12 @@ void add_arm(JsonWriter& out, const ProbeArm& arm) {
   const auto& j = arm.judge;
   out.begin_object().member("arm", arm.name);
   out.key("questions").begin_object();
+  out.member("unanswered", std::uint64_t{q.unanswered});
   out.member("answers", std::uint64_t{q.answers}).member("right", std::uint64_t{q.right});
   out.member("wrong", std::uint64_t{q.wrong}).member("not_known", std::uint64_t{q.not_known});
   out.member("in_block", std::uint64_t{q.in_block}).end_object();
   out.key("next_step").begin_object();
+  out.member("unanswered", std::uint64_t{n.unanswered});
   out.member("answers", std::uint64_t{n.answers}).member("readable", std::uint64_t{n.readable});
   out.member("same_tool", std::uint64_t{n.tool}).member("same_target", std::uint64_t{n.target});
   out.member("repeats", std::uint64_t{n.repeats});
@@ -159,6 +167,7 @@ void add_arm(JsonWriter& out, const ProbeArm& arm) {
       .raw(fmt::format("{:.6f}",
                        n.answers == 0 ? 0 : n.similarity / static_cast<double>(n.answers)));
   out.end_object().key("judge").begin_object();
+  out.member("unanswered", std::uint64_t{j.unanswered});
   out.member("answers", std::uint64_t{j.answers});
   for (std::size_t i = 0; i < replay::kQualities; ++i) {
     if (j.grades.at(i) == 0) continue;
@@ -166,6 +175,7 @@ void add_arm(JsonWriter& out, const ProbeArm& arm) {
     std::ranges::replace(name, ' ', '_');
     out.key(name).raw(fmt::format("{:.6f}", share(j.sums.at(i), j.grades.at(i))));
   }
+  out.member("unreadable", std::uint64_t{j.unreadable});
   out.member("unproven", std::uint64_t{j.unproven}).end_object().end_object();
 }
 
@@ -224,14 +234,23 @@ void print_probes(Context& context, const replay::ProbeWish& wish, const ProbeRe
 }
 
 std::string probe_json(const SessionId& session, const replay::ProbeWish& wish,
-                       const ProbeReport& report, const replay::ProbeAnswers& answers) {
+                       const ProbeReport& report, const replay::ProbeAnswers& answers,
+                       const replay::ProbeOutcome& outcome) {
+  const bool all = report.answered == report.probes;
+  const std::string_view end = outcome.end == replay::CallEnd::stopped    ? "stopped"
+                               : outcome.end == replay::CallEnd::too_dear ? "max-cost"
+                               : all                                      ? "done"
+                                                                          : "unfinished";
   JsonWriter out;
   out.begin_object().member("replay", session.str()).member("model", wish.model);
   out.member("probe_version", replay::kProbeVersion);
   out.member("probes", std::uint64_t{report.probes});
-  out.member("answered", std::uint64_t{report.answered});
+  out.member("answered", std::uint64_t{report.answered}).member("end", end);
+  out.member("refused", std::uint64_t{outcome.refused});
   out.member("calls", std::uint64_t{answers.calls}).member("cost_usd", answers.spent.money.exact());
   out.member("unpriced_tokens", answers.spent.unpriced_tokens);
+  out.member("unknown_calls", std::uint64_t{answers.spent.unknown_calls});
+  out.member("at_most_calls", std::uint64_t{answers.spent.at_most_calls});
   out.key("arms").begin_array();
   for (const auto& arm : report.arms) add_arm(out, arm);
   out.end_array().key("pairs").begin_array();

@@ -16,6 +16,7 @@ std::string plan_json(const SessionId& session, const replay::ProbeWish& wish,
 void print_probes(Context& context, const replay::ProbeWish& wish,
                   const replay::ProbeReport& report, const replay::ProbeAnswers& answers);
 std::string probe_json(const SessionId& session, const replay::ProbeWish& wish,
-                       const replay::ProbeReport& report, const replay::ProbeAnswers& answers);
+                       const replay::ProbeReport& report, const replay::ProbeAnswers& answers,
+                       const replay::ProbeOutcome& outcome);
 
 }  // namespace daybook::tools

@@ -98,8 +98,18 @@ void end_progress(Context& context) {
 }
 
 std::string shown(const replay::Spent& spent) {
-  if (spent.unpriced_tokens == 0) return spent.money.shown();
-  return fmt::format("{} and {} unpriced tokens", spent.money.shown(), spent.unpriced_tokens);
+  std::string text = spent.money.shown();
+  if (spent.unpriced_tokens > 0) {
+    text += fmt::format(" and {} unpriced tokens", spent.unpriced_tokens);
+  }
+  if (spent.unknown_calls > 0) {
+    text += fmt::format(" and {} calls without figures", spent.unknown_calls);
+  }
+  if (spent.at_most_calls > 0) {
+    text += fmt::format(" at most ({} calls without an answer may have been billed)",
+                        spent.at_most_calls);
+  }
+  return text;
 }
 
 }  // namespace daybook::tools

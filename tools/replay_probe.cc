@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::uint64_t kMostQuestions = 64;
 constexpr std::uint64_t kMostSamples = 100;
-/// Share of the judge's window that the transcript may take, in percent.
-constexpr std::uint64_t kTranscriptShare = 60;
+/// Share of the judge's window that transcript and block may take, in percent.
+constexpr std::uint64_t kJudgeShare = 60;
 constexpr std::size_t kBytesPerToken = 4;
 
 Result<std::vector<replay::ProbeLayer>> layers_of(const Arguments& arguments) {
@@ -63,7 +63,7 @@ Result<replay::ProbeWish> wish_of(const Arguments& arguments, const replay::Repl
   auto samples = number_of(arguments, "--replicates", wish.samples, kMostSamples);
   if (!samples) return fail(std::move(samples.error()));
   wish.samples = static_cast<std::uint32_t>(*samples);
-  wish.transcript_bytes = model.settings.context_window * kTranscriptShare / 100 * kBytesPerToken;
+  wish.judge_bytes = model.settings.context_window * kJudgeShare / 100 * kBytesPerToken;
   wish.only = arguments.list("--only");
   std::vector<std::string> arms;
   for (const auto& arm : state.arms) arms.push_back(arm.name);
@@ -75,7 +75,9 @@ Result<replay::ProbeWish> wish_of(const Arguments& arguments, const replay::Repl
   return wish;
 }
 
-Result<engine::ResolvedModel> answering_model(const Context& context, const Arguments& arguments) {
+/// Without `for_calls` no key is needed.
+Result<engine::ResolvedModel> answering_model(const Context& context, const Arguments& arguments,
+                                              bool for_calls) {
   const auto name = arguments.text("--model");
   if (!name) {
     return fail(ErrorCode::invalid_argument,
@@ -85,6 +87,9 @@ Result<engine::ResolvedModel> answering_model(const Context& context, const Argu
   sources.flags.journal = arguments.text("--journal");
   auto config = engine::load_config(sources);
   if (!config) return fail(std::move(config.error()));
+  if (!for_calls) {
+    for (auto& [provider, settings] : config->providers) settings.key_env.clear();
+  }
   return resolve_replay_model(context, *config, *name);
 }
 
@@ -109,48 +114,70 @@ struct Probing {
 };
 
 Result<int> report(const Probing& probing, journal::Journal& journal, const SessionId& session,
-                   const replay::ReplayState& state, const replay::ProbeWish& wish) {
+                   const replay::ReplayState& state, const replay::ProbeWish& wish,
+                   const replay::ProbeOutcome& outcome) {
   auto answers = load_answers(journal, session, probing.prices);
   if (!answers) return fail(std::move(answers.error()));
   auto made = replay::make_probe_report(journal, state, *answers, wish);
   if (!made) return fail(std::move(made.error()));
   if (probing.arguments.flag("--json")) {
-    probing.context.out << probe_json(session, wish, *made, *answers) << '\n';
+    probing.context.out << probe_json(session, wish, *made, *answers, outcome) << '\n';
   } else {
     print_probes(probing.context, wish, *made, *answers);
   }
   return kExitOk;
 }
 
+int tell_end(Context& context, const replay::ProbeOutcome& outcome) {
+  if (outcome.refused > 0) {
+    context.err << fmt::format(
+        "not asked: {} prompts that the endpoint would not take ({}); the same command tries them "
+        "again\n",
+        outcome.refused, outcome.refusal);
+  }
+  switch (outcome.end) {
+    case replay::CallEnd::done:
+      return outcome.refused == 0 ? kExitOk : kExitError;
+    case replay::CallEnd::stopped:
+      context.err << "stopped; the same command goes on\n";
+      return kExitInterrupted;
+    case replay::CallEnd::too_dear:
+      context.err
+          << "the next call could cost more than --max-cost leaves; the same command with a "
+             "higher one goes on\n";
+      return kExitInterrupted;
+  }
+  return kExitError;
+}
+
 /// Makes the calls that are missing. The exit code: whether all are made.
 Result<int> make_calls(const Probing& probing, const SessionId& session,
-                       const replay::ReplayState& state, const replay::ProbeWish& wish) {
-  const auto most = max_cost(probing.arguments);
-  if (!most) return fail(most.error());
+                       const replay::ReplayState& state, const replay::ProbeWish& wish,
+                       std::optional<replay::Money> most) {
+  auto resolved = answering_model(probing.context, probing.arguments, true);
+  if (!resolved) return fail(std::move(resolved.error()));
   auto folder = journal_folder(probing.context, probing.arguments);
   if (!folder) return fail(std::move(folder.error()));
   auto journal = probing.context.open_journal(*folder, journal::OpenMode::write);
   if (!journal) return fail(std::move(journal.error()));
-  auto model = probing.host.open(probing.model);
+  auto model = probing.host.open(*resolved);
   if (!model) return fail(std::move(model.error()));
   const replay::ProbeWorld world{
       probing.host.world(**journal, probing.prices), *model,
       [&](std::size_t done, std::size_t all, const replay::Spent& spent) {
         show_progress(probing.context, done, all, spent);
       }};
-  auto end = replay::run_probes(world, session, probing.context.owner, wish, *most);
+  auto outcome = replay::run_probes(world, session, probing.context.owner, wish, most);
   end_progress(probing.context);
-  if (!end) return fail(std::move(end.error()));
-  auto told = report(probing, **journal, session, state, wish);
-  if (!told || *end == replay::CallEnd::done) return told;
-  probing.context.err << (*end == replay::CallEnd::stopped
-                              ? "stopped; the same command goes on\n"
-                              : "the next call could cost more than --max-cost leaves; the same "
-                                "command with a higher one goes on\n");
-  return kExitInterrupted;
+  if (!outcome) return fail(std::move(outcome.error()));
+  auto told = report(probing, **journal, session, state, wish, *outcome);
+  if (!told) return told;
+  return tell_end(probing.context, *outcome);
 }
 
 Result<int> run(const Probing& probing) {
+  const auto most = max_cost(probing.arguments);
+  if (!most) return fail(most.error());
   auto given = replay_operand(probing.arguments, "the name of a replay");
   if (!given) return fail(std::move(given.error()));
   auto journal = open_for_reading(probing.context, probing.arguments);
@@ -168,7 +195,7 @@ Result<int> run(const Probing& probing) {
   if (!plan) return fail(std::move(plan.error()));
   const bool missing = plan->answered < plan->probes;
   if (missing && probing.arguments.flag("--yes")) {
-    return make_calls(probing, info->session, *state, *wish);
+    return make_calls(probing, info->session, *state, *wish, *most);
   }
   if (missing) {
     if (probing.arguments.flag("--json")) {
@@ -178,7 +205,7 @@ Result<int> run(const Probing& probing) {
     print_plan(probing.context, *wish, *plan);
     if (plan->answered == 0) return kExitOk;
   }
-  return report(probing, **journal, info->session, *state, *wish);
+  return report(probing, **journal, info->session, *state, *wish, {});
 }
 
 }  // namespace
@@ -186,7 +213,7 @@ Result<int> run(const Probing& probing) {
 Result<int> replay_probe(Context& context, const Arguments& arguments) {
   auto prices = open_prices(context, arguments);
   if (!prices) return fail(std::move(prices.error()));
-  auto model = answering_model(context, arguments);
+  auto model = answering_model(context, arguments, false);
   if (!model) return fail(std::move(model.error()));
   ReplayHost host;
   return run({context, arguments, *prices, *model, host});

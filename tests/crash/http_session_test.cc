@@ -396,7 +396,7 @@ TEST_CASE("arguments that are no JSON are diagnosed to the model and never sent 
     CHECK(endpoint.turn("Read.").out == "I see.\n");
     const auto bodies = endpoint.bodies();
     REQUIRE(bodies.size() == 2);
-    CHECK_THAT(bodies[1], Contains("its arguments are not a valid JSON object"));
+    CHECK_THAT(bodies[1], Contains("its arguments cannot be used"));
     CHECK(bodies[1].find(R"({\"path\": \"no)") == std::string::npos);
     CHECK(endpoint.bench.view().calls.at("call-1").intents == 0);
     endpoint.check_recorded();

@@ -304,6 +304,23 @@ TEST_CASE("http model: the key never comes back") {
   CHECK(reply.reply->raw.find(key) == std::string::npos);
 }
 
+TEST_CASE("http model: a tool call that holds the key is refused, not run with the key masked") {
+  const engine::Mask mask("sekrit-123456789");
+  engine::Reply reply;
+  for (const char* command : {"rm -v cache-sekrit-123456789", "ls"}) {
+    engine::Block& block = reply.blocks.emplace_back();
+    block.kind = schema::BlockKind::tool_call;
+    block.tool = "run_shell";
+    block.text = std::string("{\"command\":\"") + command + "\"}";
+  }
+  mask.apply(reply);
+  CHECK(reply.blocks[0].arguments_state == schema::ArgumentsState::malformed);
+  CHECK(reply.blocks[0].arguments_error.find("hold the key") != std::string::npos);
+  CHECK(reply.blocks[0].text.find("sekrit") == std::string::npos);
+  CHECK(reply.blocks[1].arguments_state == schema::ArgumentsState::valid);
+  CHECK(reply.blocks[1].text == R"({"command":"ls"})");
+}
+
 TEST_CASE("http model: short placeholder keys are not masked") {
   Bench bench;
   bench.server.on_request({send(event_stream(kChat))});

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "replay/probe.h"
+#include "replay/probe_text.h"
 
 namespace daybook::replay {
 namespace {
@@ -158,6 +159,7 @@ TEST_CASE("a judge's grade counts only with a quotation that stands somewhere") 
       "artifact trail: 3 | \"nobody wrote this\"\n"
       "completeness: 2\n"
       "continuity: 9 | \"keep the port at 8443\"\n"
+      "instruction following: 4.5 | \"keep the port at 8443\"\n"
       "accuracy: 1 | \"keep the port at 8443\"\n",
       recorded, "This is what the block says.");
   CHECK(made.grades[0] == 4);
@@ -167,6 +169,29 @@ TEST_CASE("a judge's grade counts only with a quotation that stands somewhere") 
   CHECK_FALSE(made.grades[4].has_value());
   CHECK_FALSE(made.grades[5].has_value());
   CHECK(made.unproven == 2);
+  const auto typeset =
+      read_judgement("accuracy: 3 | \u201ckeep the port at 8443\u201d\n", recorded, "");
+  CHECK(typeset.grades[0] == 3);
+}
+
+TEST_CASE("an answer is read without thinking, fences and quotes around it") {
+  CHECK(spoken("<think>It may be b.</think>\nchanged") == "changed");
+  CHECK(spoken("<think>It may be") == "");
+  CHECK(spoken("changed") == "changed");
+  CHECK(bare("```\nchanged\n```") == "changed");
+  CHECK(bare("\u201cchanged.\u201d") == "changed");
+  CHECK(bare("**\"changed\"**") == "changed");
+}
+
+TEST_CASE("a question about one clause leaves the next one out") {
+  const std::vector<PastItem> items = {
+      {SpanKind::kUser, "Do not touch src/relay.py, and keep the default port 8443.", "", true, 1}};
+  const auto views = engine::gate_items(items);
+  const engine::PreparedSpan span(views);
+  const auto questions = closed_questions(span, extract_facts(span, {}, {}), 8);
+  REQUIRE_FALSE(questions.empty());
+  CHECK(questions[0].text.find("touch src/relay.py") != std::string::npos);
+  CHECK(questions[0].text.find("8443") == std::string::npos);
 }
 
 TEST_CASE("models of one family are told by their names") {

@@ -28,21 +28,27 @@ std::string answer_to(const std::string& prompt) {
   return "not known";
 }
 
-ServerScript reader(const SeenRequest& request) {
-  const auto body = parse_json(request.body);
-  const std::string prompt = (*body)["messages"].back()["content"];
+std::string response(int status, const std::string& body) {
+  return fmt::format(
+      "HTTP/1.1 {} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}", status,
+      body.size(), body);
+}
+
+ServerScript answering(const std::string& text, const char* finish) {
   const Json reply = {
       {"id", "r"},
       {"model", "m"},
-      {"choices",
-       Json::array({{{"index", 0},
-                     {"message", {{"role", "assistant"}, {"content", answer_to(prompt)}}},
-                     {"finish_reason", "stop"}}})},
+      {"choices", Json::array({{{"index", 0},
+                                {"message", {{"role", "assistant"}, {"content", text}}},
+                                {"finish_reason", finish}}})},
       {"usage", {{"prompt_tokens", 2'000}, {"completion_tokens", 500}}}};
-  return {
-      send(fmt::format("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                       "Content-Length: {}\r\n\r\n{}",
-                       dump_json(reply).size(), dump_json(reply)))};
+  return {send(response(200, dump_json(reply)))};
+}
+
+ServerScript reader(const SeenRequest& request) {
+  const auto body = parse_json(request.body);
+  const std::string prompt = (*body)["messages"].back()["content"];
+  return answering(answer_to(prompt), "stop");
 }
 
 /// The shipped session with a replay of its two compactions that needed no model.
@@ -122,9 +128,11 @@ TEST_CASE("probes say what they cost before a call is made, and what came of the
   CHECK(report["not_asked"]["no_next_step"] == 1);
   CHECK(arm["judge"]["accuracy"] == 4.0);
   CHECK_FALSE(arm["judge"].contains("continuity"));
+  CHECK(arm["judge"]["unreadable"] == 2 * 3 * 4);
+  CHECK(report["end"] == "done");
   CHECK(arm["judge"]["unproven"] == 2 * 3);
 
-  // All is answered: no call, with or without --yes, and the same figures.
+  // All is answered: no call and no key, with or without --yes, and the same figures.
   CHECK(replayed.probe({"--model", "fake:m", "--yes", "--json"}).out == ran.out);
   CHECK(replayed.probe({"--model", "fake:m", "--json"}).out == ran.out);
   CHECK(replayed.server.requests().size() == calls);
@@ -153,6 +161,62 @@ TEST_CASE("probes end at --max-cost and go on where they were") {
   const Json report = json_lines(second.out).at(0);
   CHECK(report["answered"] == report["probes"]);
   CHECK(replayed.server.requests().size() == report["probes"].get<std::size_t>());
+}
+
+TEST_CASE("an answer that never came is not one that the model did not know") {
+  Replayed replayed;
+  replayed.server.answer_with([](const SeenRequest&) { return answering("", "length"); });
+  const auto ran = replayed.probe(
+      {"--model", "fake:m", "--layer", "questions", "--replicates", "1", "--yes", "--json"});
+  REQUIRE(ran.code == 0);
+  const Json report = json_lines(ran.out).at(0);
+  const Json& tally = report["arms"][0]["questions"];
+  CHECK(tally["unanswered"] == report["probes"]);
+  CHECK(tally["answers"] == 0);
+  CHECK(tally["not_known"] == 0);
+}
+
+TEST_CASE("a prompt that the endpoint will not take is passed over, and tried again") {
+  Replayed replayed;
+  const auto picky = [](const SeenRequest& request) -> ServerScript {
+    if (request.body.find("Grade the block") == std::string::npos) return reader(request);
+    return {send(response(400, R"({"error":{"message":"too long","code":"bad"}})"))};
+  };
+  replayed.server.answer_with(picky);
+  const std::vector<std::string> wish = {"--model", "fake:m", "--replicates",
+                                         "1",       "--yes",  "--json"};
+  const auto first = replayed.probe(wish);
+  CHECK(first.code == 1);
+  CHECK_THAT(first.err, Contains("2 prompts that the endpoint would not take"));
+  CHECK_THAT(first.err, Contains("answered HTTP 400: too long"));
+  const Json report = json_lines(first.out).at(0);
+  CHECK(report["end"] == "unfinished");
+  CHECK(report["refused"] == 2);
+  // One judgement of each of the two summaries is missing, nothing else.
+  CHECK(report["answered"].get<int>() + 2 == report["probes"].get<int>());
+  replayed.server.answer_with(reader);
+  const auto second = replayed.probe(wish);
+  CHECK(second.code == 0);
+  CHECK(json_lines(second.out).at(0)["end"] == "done");
+
+  replayed.server.answer_with(
+      [](const SeenRequest&) -> ServerScript { return {send(response(400, "{}"))}; });
+  const std::size_t before = replayed.server.requests().size();
+  const auto none = replayed.probe({"--model", "fake:m2", "--yes"});
+  CHECK(none.code == 1);
+  CHECK(replayed.server.requests().size() == before + 3);
+}
+
+TEST_CASE("telling the cost of probes needs no key") {
+  Replayed replayed;
+  write_file(replayed.place.path() / "config.toml",
+             fmt::format("[providers.fake]\nkind = 'openai-chat'\nbase_url = '{}'\n"
+                         "key_env = 'FAKE_KEY'\n",
+                         replayed.server.url()));
+  CHECK(replayed.probe({"--model", "fake:m"}).code == 0);
+  const auto asked = replayed.probe({"--model", "fake:m", "--yes"});
+  CHECK(asked.code == 3);
+  CHECK_THAT(asked.err, Contains("FAKE_KEY"));
 }
 
 TEST_CASE("mistakes around probes are named") {
