@@ -26,6 +26,17 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.1f} GiB", bytes);
 }
 
+/// "1 file", "2 files"
+std::string counted(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// Errors that one file's content or place causes: the others are imported nevertheless.
+bool is_of_file(ErrorCode code) {
+  return code == ErrorCode::permission || code == ErrorCode::not_found ||
+         code == ErrorCode::invalid_argument || code == ErrorCode::conflict;
+}
+
 /// One line on a terminal that is written over: how far, how fast, how long still.
 class Bar {
  public:
@@ -93,7 +104,8 @@ class Importer {
     for (const LogSource& source : found.sources) total += source.size;
     Bar bar(context_.err, context_.out_is_terminal && !json_, total);
     const LogFinder finder = finder_over(found.sources);
-    for (const LogSource& source : found.sources) {
+    for (const std::size_t index : import_order(found.sources)) {
+      const LogSource& source = found.sources[index];
       if (context_.stop.stop_requested()) return stopped(bar);
       const auto done = one(source, finder, bar);
       if (!done) return fail(done.error());
@@ -122,7 +134,7 @@ class Importer {
     if (source.kind == LogKind::daybook) return restore(source);
     const auto identity = identity_of(source, {});
     if (!identity) return unread(source, identity.error());
-    JournalSink sink(journal_, {context_.owner, dry_}, source, *identity);
+    JournalSink sink(journal_, {context_.owner, dry_imported()}, source, *identity);
     const auto known = sink.is_known();
     if (!known) return fail(known.error());
     if (*known) {
@@ -133,16 +145,15 @@ class Importer {
     }
     LogReadOptions options;
     options.depth = Depth::whole;
+    options.final = false;
     options.finder = finder;
     options.progress = [&](std::uint64_t read) { bar.show(read); };
     auto report = read_log(source, options, sink);
-    if (!report) {
-      const bool of_file = report.error().code == ErrorCode::permission ||
-                           report.error().code == ErrorCode::not_found ||
-                           report.error().code == ErrorCode::invalid_argument;
-      return of_file ? unread(source, report.error()) : Result<void>(fail(report.error()));
+    const auto finished = report ? sink.finish() : fail(report.error());
+    if (!finished) {
+      if (!is_of_file(finished.error().code)) return fail(finished.error());
+      return unread(source, finished.error());
     }
-    DAYBOOK_TRY(sink.finish());
     sum_.new_sessions += sink.new_sessions();
     sum_.appended += sink.appended();
     sum_.known += sink.known();
@@ -164,18 +175,21 @@ class Importer {
   Result<void> restore(const LogSource& source) {
     const auto bytes = open_bytes(source.path);
     if (!bytes) return unread(source, bytes.error());
-    const auto done = restore_export(**bytes, journal_, dry_);
-    if (!done) return fail(done.error());
+    const auto done = restore_export(**bytes, journal_, dry_imported());
+    if (!done) {
+      if (!is_of_file(done.error().code)) return fail(done.error());
+      return unread(source, done.error());
+    }
     LogReport report = done->report;
     if (done->left > 0) {
       ++report.damaged;
       report.damage.push_back(
-          {0, fmt::format("{} events behind the damage were not put back: a session has no holes",
-                          done->left)});
+          {0, fmt::format("{} behind the damage cannot be put back: a session has no holes",
+                          counted(done->left, "event"))});
     }
     note_damage(source, report);
     sum_.report.add(report);
-    if (done->known == 0) ++sum_.new_sessions;
+    sum_.new_sessions += done->new_sessions;
     if (done->appended == 0) ++sum_.unchanged;
     sum_.appended += done->appended;
     sum_.known += done->known;
@@ -185,6 +199,8 @@ class Importer {
     }
     return {};
   }
+
+  DryImport* dry_imported() { return dry_ ? &imported_ : nullptr; }
 
   Result<void> unread(const LogSource& source, const Error& error) {
     sum_.report.unread.push_back({source.path, error.message});
@@ -197,8 +213,14 @@ class Importer {
     out.member("unmapped", report.unmapped).member("damaged", report.damaged);
     out.member("conflicts", report.conflicts);
     out.key("unmapped_types").begin_object();
-    for (const auto& [type, count] : report.types) out.member(type, count);
+    for (const UnmappedType& type : report.types) out.member(type.type, type.count);
     out.end_object();
+    out.key("unmapped_first").begin_array();
+    for (const UnmappedType& type : report.types) {
+      out.begin_object().member("type", type.type).member("file", type.file);
+      out.member("offset", type.offset).end_object();
+    }
+    out.end_array();
     out.key("notes").begin_array();
     for (const std::string& note : report.notes) out.value(note);
     out.end_array();
@@ -235,20 +257,26 @@ class Importer {
   void write_text(const Discovery& found) {
     std::ostream& out = context_.out;
     const LogReport& report = sum_.report;
-    out << fmt::format("{}{} files ({} unchanged), {} new sessions, {} new events, {} known\n",
-                       dry_ ? "would import: " : "imported: ", sum_.files, sum_.unchanged,
-                       sum_.new_sessions, sum_.appended, sum_.known);
+    out << fmt::format("{}{} ({} unchanged), {}, {}, {} known\n",
+                       dry_ ? "would import: " : "imported: ", counted(sum_.files, "file"),
+                       sum_.unchanged, counted(sum_.new_sessions, "new session"),
+                       counted(sum_.appended, "new event"), sum_.known);
     out << fmt::format(
         "lines: {} read, {} metadata, {} repeated, {} not understood, {} damaged; "
         "model calls: {}\n",
         report.lines, report.metadata, report.duplicates, report.unmapped, report.damaged,
         report.calls);
-    for (const auto& [type, count] : report.types) {
-      out << fmt::format("not understood: {} lines of type '{}'\n", count, printable(type));
+    for (const UnmappedType& type : report.types) {
+      const std::string what =
+          type.type.empty() ? "without a type" : fmt::format("of type '{}'", type.type);
+      out << printable(fmt::format(
+                 "not understood: {} {}{} {}, offset {}", counted(type.count, "line"), what,
+                 type.count == 1 ? ":" : ", the first in", type.file, type.offset))
+          << '\n';
     }
     if (report.conflicts > 0) {
-      out << fmt::format("conflicts: of {} responses the records disagree: none is counted\n",
-                         report.conflicts);
+      out << fmt::format("conflicts: of {} the records disagree: none is counted\n",
+                         counted(report.conflicts, "response"));
     }
     for (std::size_t i = 0; i < std::min(damage_.size(), kMostDamageShown); ++i) {
       out << "damaged: " << printable(damage_[i]) << '\n';
@@ -260,7 +288,7 @@ class Importer {
       out << "not read: " << printable(file.path) << ": " << printable(file.why) << '\n';
     }
     for (const SkippedFile& file : found.not_a_log) {
-      out << "no log: " << printable(file.path) << ": " << file.why << '\n';
+      out << "not a log: " << printable(file.path) << ": " << file.why << '\n';
     }
     for (const std::string& note : report.notes) out << "note: " << printable(note) << '\n';
   }
@@ -269,6 +297,7 @@ class Importer {
   journal::Journal* journal_;
   bool dry_;
   bool json_;
+  DryImport imported_;  // by this dry run
   Sum sum_;
   std::vector<std::string> damage_;
 };
@@ -276,6 +305,9 @@ class Importer {
 Result<Discovery> find_sources(const Context& context, const Arguments& arguments) {
   std::vector<std::string> paths;
   for (const std::string& given : arguments.list("PATH")) {
+    if (given.empty()) {
+      return fail(ErrorCode::invalid_argument, "PATH is empty: name a log file or a folder");
+    }
     const std::filesystem::path path(given);
     paths.push_back(path.is_absolute() ? given : (context.current_folder / path).string());
   }

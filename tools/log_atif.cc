@@ -38,7 +38,7 @@ class AtifDocument {
     const std::string stable = session_->log().id() + "/" + std::string(step["step_id"].raw());
     const std::string text = claude_text(step["message"]);
     if (source.is("agent")) {
-      agent(step, text, at, stable, origin);
+      agent({step, offset}, text, at, stable, origin);
     } else if (source.is("user")) {
       session_->prompt(text, step["message"].raw(), stable, origin);
     } else if (source.is("system")) {
@@ -50,8 +50,9 @@ class AtifDocument {
     }
   }
 
-  void agent(JsonSpan step, const std::string& text, std::int64_t at, const std::string& stable,
-             Origin& origin) {
+  void agent(const LogRecord& record, const std::string& text, std::int64_t at,
+             const std::string& stable, Origin& origin) {
+    const JsonSpan step = record.value;
     LogAnswer answer;
     answer.stable_id = stable;
     answer.at = at;
@@ -66,11 +67,16 @@ class AtifDocument {
     const JsonSpan metrics = step["metrics"];
     if (metrics.is_object()) {
       answer.usage_raw = metrics.raw();
-      answer.usage.input_total = metrics["prompt_tokens"].count();
-      answer.usage.cache_read = metrics["cached_tokens"].count();
-      answer.usage.output = metrics["completion_tokens"].count();
+      Figures figures;
+      answer.usage.input_total = figures.count("prompt_tokens", metrics["prompt_tokens"]);
+      answer.usage.cache_read = figures.count("cached_tokens", metrics["cached_tokens"]);
+      answer.usage.output = figures.count("completion_tokens", metrics["completion_tokens"]);
+      if (!figures.wrong().empty()) {
+        answer.usage = {};
+        reading_.damaged(record.offset, figures.wrong());
+      }
       // The format says nothing of cache writes: they are inside what was not read.
-      if (answer.usage.input_total) {
+      if (answer.usage.input_total && !metrics["cached_tokens"].is_null()) {
         const std::uint64_t read = answer.usage.cache_read.value_or(0);
         const std::uint64_t total = *answer.usage.input_total;
         answer.usage.input_uncached = total > read ? total - read : 0;

@@ -38,7 +38,8 @@ class ClaudeReader : public RecordReader {
   }
 
   void take(const LogRecord& record) override {
-    const ClaudeLine line(record.value);
+    ClaudeLine line(record.value);
+    line.offset = record.offset;
     if (reading_.usage_only()) {
       take_usage(line);
       return;
@@ -114,6 +115,18 @@ class ClaudeReader : public RecordReader {
   }
 
   ClaudeSession& session_of(const ClaudeLine& line) {
+    ClaudeSession& found = session_named_by(line);
+    // Titles and snapshots, which may come first, say little: the next lines do.
+    auto& header = found.log().header();
+    if (header.workspace.empty() && line.cwd) header.workspace = line.cwd.text();
+    if (header.program_version.empty() && line.version) {
+      header.program_version = line.version.text();
+    }
+    if (header.started_at == 0) header.started_at = line.at;
+    return found;
+  }
+
+  ClaudeSession& session_named_by(const ClaudeLine& line) {
     const std::string_view session = line.session.is_string() ? line.session.raw() : "";
     const std::string_view agent = line.agent.is_string() ? line.agent.raw() : "";
     if (latest_ != nullptr && session == latest_session_ && agent == latest_agent_ &&
@@ -144,9 +157,6 @@ class ClaudeReader : public RecordReader {
     if (slot == nullptr) {
       slot = std::make_unique<ClaudeSession>(reading_, id, side, known_);
       auto& header = slot->log().header();
-      header.workspace = line.cwd.text();
-      header.program_version = line.version.text();
-      header.started_at = line.at;
       if (side) {
         header.parent = parent;
         header.relation = schema::Relation::subagent;

@@ -197,9 +197,9 @@ void ClaudeSession::append_message(std::string_view bytes) {
   messages_.push_back(reading_.sink().blob(bytes));
 }
 
-void ClaudeSession::place(const ClaudeLine& line) {
-  if (reading_.usage_only() || !line.uuid.is_string()) return;
-  const std::uint64_t key = hash_of(line.uuid.raw());
+void ClaudeSession::place_uuid(std::string_view uuid) {
+  if (reading_.usage_only() || !uuid.starts_with('"')) return;
+  const std::uint64_t key = hash_of(uuid);
   if (!places_.insert_or_assign(key, messages_.size()).second) return;
   place_order_.push_back(key);
   if (place_order_.size() > kMostPlaces) {
@@ -210,9 +210,8 @@ void ClaudeSession::place(const ClaudeLine& line) {
 
 /// A line whose parent lies before an answer goes on from there: what came after is another
 /// branch.
-void ClaudeSession::rewind_to(JsonSpan parent) {
-  if (!parent.is_string()) return;
-  const auto found = places_.find(hash_of(parent.raw()));
+void ClaudeSession::rewind_to(std::string_view parent) {
+  const auto found = places_.find(hash_of(parent));
   if (found == places_.end() || found->second >= messages_.size()) return;
   const std::size_t keep = found->second;
   if (answers_.empty() || answers_.back() < keep) return;
@@ -261,15 +260,31 @@ void ClaudeSession::user(const ClaudeLine& line, Origin& origin) {
     log_.keep("user", schema::ImportReason::metadata, "context that the program added", origin);
     return;
   }
-  close();
-  unknown_outcomes(origin);
+  Prompt written;
+  written.text = text;
+  written.message = line.message.raw();
+  written.parent = line.parent.raw();
+  written.uuid = line.uuid.raw();
+  written.id = line.uuid.text();
+  written.origin = origin;
+  if (!open_) {
+    prompt(std::move(written));
+    return;
+  }
+  log_.name_by(text);
+  queued_.push_back(std::move(written));
+}
+
+void ClaudeSession::prompt(Prompt prompt) {
+  if (!at_end_ || reading_.options().final) unknown_outcomes(prompt.origin);
   commit_compaction("");
-  rewind_to(line.parent);
-  append_message(line.message.raw());
+  rewind_to(prompt.parent);
+  append_message(prompt.message);
+  place_uuid(prompt.uuid);
   if (log_.turn_open() && last_ended_turn_) {
     log_.end_turn(schema::TurnOutcome::completed, last_answer_, "", last_origin_);
   }
-  log_.start_turn(text, origin, line.uuid.text());
+  log_.start_turn(prompt.text, prompt.origin, prompt.id);
 }
 
 void ClaudeSession::tool_result(JsonSpan block, Origin& origin) {
@@ -365,11 +380,12 @@ void ClaudeSession::commit_compaction(std::string_view summary) {
 }
 
 void ClaudeSession::finish() {
+  at_end_ = true;
   close();
   if (!reading_.usage_only()) {
     commit_compaction("");
     Origin none;
-    unknown_outcomes(none);
+    if (reading_.options().final) unknown_outcomes(none);
     if (last_ended_turn_ && last_origin_) {
       log_.end_turn(schema::TurnOutcome::completed, last_answer_, "", last_origin_);
     }

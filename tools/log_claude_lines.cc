@@ -70,25 +70,28 @@ ClaudeMessage::ClaudeMessage(JsonSpan message) {
   });
 }
 
-replay::CallUsage claude_usage(JsonSpan usage) {
+replay::CallUsage claude_usage(JsonSpan usage, Figures& figures) {
   replay::CallUsage made;
   usage.members([&](std::string_view key, JsonSpan value) {
     if (value.is_null()) return;
     if (key == "input_tokens") {
-      made.input_uncached = value.count();
+      made.input_uncached = figures.count(key, value);
     } else if (key == "output_tokens") {
-      made.output = value.count();
+      made.output = figures.count(key, value);
     } else if (key == "cache_read_input_tokens") {
-      made.cache_read = value.count();
+      made.cache_read = figures.count(key, value);
     } else if (key == "cache_creation_input_tokens") {
-      made.cache_write = value.count();
+      made.cache_write = figures.count(key, value);
     } else if (key == "cache_creation") {
-      made.cache_write_5m = value["ephemeral_5m_input_tokens"].count();
-      made.cache_write_1h = value["ephemeral_1h_input_tokens"].count();
+      for (const auto& [name, part] :
+           {std::pair{"ephemeral_5m_input_tokens", &made.cache_write_5m},
+            std::pair{"ephemeral_1h_input_tokens", &made.cache_write_1h}}) {
+        *part = figures.count(name, value[name]);
+      }
     } else if (key == "output_tokens_details") {
-      made.reasoning = value["thinking_tokens"].count();
+      made.reasoning = figures.count("thinking_tokens", value["thinking_tokens"]);
     } else if (key == "server_tool_use") {
-      made.web_searches = value["web_search_requests"].count();
+      made.web_searches = figures.count("web_search_requests", value["web_search_requests"]);
     } else if (key == "service_tier") {
       made.service_tier = value.text();
     } else if (key == "speed") {
@@ -97,6 +100,7 @@ replay::CallUsage claude_usage(JsonSpan usage) {
       made.region = value.text();
     }
   });
+  if (!figures.wrong().empty()) return {};
   if (!made.cache_write && (made.cache_write_5m || made.cache_write_1h)) {
     made.cache_write = made.cache_write_5m.value_or(0) + made.cache_write_1h.value_or(0);
   }

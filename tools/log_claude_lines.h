@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "replay/call.h"
-#include "tools/log_json.h"
+#include "tools/log_figures.h"
 
 namespace daybook::tools {
 
@@ -33,7 +33,8 @@ struct ClaudeLine {
   bool summary = false;    // isCompactSummary
   bool api_error = false;  // isApiErrorMessage
 
-  std::int64_t at = 0;  // UTC ns; 0: the line does not say
+  std::int64_t at = 0;       // UTC ns; 0: the line does not say
+  std::uint64_t offset = 0;  // in the file; its reader says
 };
 
 /// An assistant line's message.
@@ -48,8 +49,8 @@ struct ClaudeMessage {
   JsonSpan diagnostics;
 };
 
-/// A usage object's figures.
-replay::CallUsage claude_usage(JsonSpan usage);
+/// A usage object's figures: none when one of them is wrong.
+replay::CallUsage claude_usage(JsonSpan usage, Figures& figures);
 
 /// Passes that the top-level figures leave out: summaries made by the API itself. Passes of other
 /// types only repeat them.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace daybook::tools {
 namespace {
@@ -65,7 +66,7 @@ void ClaudeSession::open(const ClaudeLine& line, const ClaudeMessage&, std::stri
   if (!reading_.usage_only()) {
     Origin none;
     unknown_outcomes(none);
-    rewind_to(line.parent);
+    rewind_to(line.parent.raw());
     commit_compaction("");
     response.slot = messages_.size();
     messages_.emplace_back();
@@ -81,8 +82,11 @@ void ClaudeSession::absorb(const ClaudeLine& line, const ClaudeMessage& message,
   if (response.request.empty()) response.request = line.request.text();
   if (response.first_at == 0) response.first_at = line.at;
   response.last_at = std::max(response.last_at, line.at);
+  response.offset = line.offset;
   const bool ended = message.stop_reason.is_string();
-  replay::CallUsage usage = claude_usage(message.usage);
+  Figures figures;
+  replay::CallUsage usage = claude_usage(message.usage, figures);
+  if (!figures.wrong().empty()) reading_.damaged(line.offset, figures.wrong());
   const std::uint64_t output = usage.output.value_or(0);
   const bool better = !response.has_usage || output >= response.output;
   if (usage.any() && better) {
@@ -190,6 +194,7 @@ void ClaudeSession::close() {
               repeated ? "a copy of an earlier response" : "a part of a response", other);
   }
   log_.release();
+  for (Prompt& queued : std::exchange(queued_, {})) prompt(std::move(queued));
 }
 
 void ClaudeSession::emit(const Response& response, const std::string& stable_id, Origin& origin) {
@@ -214,7 +219,9 @@ void ClaudeSession::emit_extra_passes(const Response& response, const std::strin
     extra.last_at = response.first_at;
     extra.model = response.model;
     extra.stop = "end_turn";
-    extra.usage = claude_usage(pass);
+    Figures figures;
+    extra.usage = claude_usage(pass, figures);
+    if (!figures.wrong().empty()) reading_.damaged(response.offset, figures.wrong());
     extra.usage.service_tier = response.usage.service_tier;
     extra.usage.speed = response.usage.speed;
     extra.usage.region = response.usage.region;

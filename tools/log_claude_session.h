@@ -34,7 +34,7 @@ class ClaudeSession {
   void finish();
 
   /// A line's place in the conversation, for what names it as its parent.
-  void place(const ClaudeLine& line);
+  void place(const ClaudeLine& line) { place_uuid(line.uuid.raw()); }
 
  private:
   struct Part {  // one content block
@@ -42,8 +42,9 @@ class ClaudeSession {
     std::uint64_t hash = 0;
   };
   struct Response {
-    std::string id;       // message.id, or the line's uuid
-    std::string request;  // "" when not given
+    std::uint64_t offset = 0;  // of its latest line
+    std::string id;            // message.id, or the line's uuid
+    std::string request;       // "" when not given
     std::int64_t first_at = 0;
     std::int64_t last_at = 0;
     bool ended = false;  // a line says why it stopped
@@ -59,6 +60,15 @@ class ClaudeSession {
     Origin best;
     std::vector<Origin> others;
     std::size_t slot = 0;  // of the answer among the messages
+  };
+  /// What a person wrote.
+  struct Prompt {
+    std::string text;
+    std::string message;
+    std::string parent;  // as JSON
+    std::string uuid;    // as JSON
+    std::string id;
+    Origin origin;
   };
   struct OpenCall {
     Origin origin;
@@ -89,14 +99,18 @@ class ClaudeSession {
   void unknown_outcomes(Origin& origin);
   void commit_compaction(std::string_view summary);
   void append_message(std::string_view bytes);
-  void rewind_to(JsonSpan parent);
+  void rewind_to(std::string_view parent);
+  void place_uuid(std::string_view uuid);
+  void prompt(Prompt prompt);
   schema::Authority authority_of(const Response& response) const;
 
   LogReading& reading_;
   LogSession log_;
   bool side_;
+  bool at_end_ = false;  // of the log as it is now
   KnownResponses& known_;
   std::optional<Response> open_;
+  std::vector<Prompt> queued_;  // written while the response was: more of its lines may follow
   std::optional<Compaction> compaction_;
   bool after_compaction_ = false;  // for the next call, at Depth::usage
   std::optional<std::uint64_t> compacted_from_;

@@ -79,7 +79,8 @@ void CodexThread::flush() {
 
 void CodexThread::emit(Counted counted) {
   const std::string key = id() + "/" + counted.count.key;
-  const std::uint64_t occurrence = counted.count.response_id.empty() ? reading_.occurrence(key) : 0;
+  const bool recorded = counted.count.key == counted.count.record;
+  const std::uint64_t occurrence = recorded ? 0 : reading_.occurrence(key);
   const std::string stable_id = occurrence == 0 ? key : fmt::format("{}#{}", key, occurrence);
   ++reading_.report().calls;
   const bool compaction = compactions_.contains(counted.count.response_id);
@@ -107,17 +108,17 @@ void CodexThread::emit(Counted counted) {
   call.after_compaction = after_compaction_ && !compaction;
   if (!compaction) after_compaction_ = false;
   call.tools_called = std::move(counted.response.tools);
-  if (counted.count.response_id.empty()) {
+  if (counted.count.record.empty()) {
     reading_.sink().call(std::move(call));
   } else {
-    held_.push_back({std::move(counted.count.key), std::move(call)});
+    held_.push_back({std::move(counted.count.record), std::move(call)});
   }
 }
 
-/// Responses of which records disagree are calls without figures.
+/// Responses whose records cannot be used are calls without figures.
 void CodexThread::give_held() {
   for (HeldCall& held : held_) {
-    if (conflicts_.contains(held.key)) held.call.usage = {};
+    if (unusable_.contains(held.record)) held.call.usage = {};
     reading_.sink().call(std::move(held.call));
   }
   held_.clear();
@@ -219,7 +220,7 @@ void CodexThread::emit_events(Counted& counted, const std::string& stable_id,
   usage.authority = counted.count.authority;
   usage.service_tier = tier_;
   const bool known = (counted.count.tokens.billed() || !counted.count.raw.empty()) &&
-                     !conflicts_.contains(counted.count.key);
+                     !unusable_.contains(counted.count.record);
   if (known) responded.usage = usage_event(usage, counted.count.raw);
   responded.response_id = counted.count.response_id;
   responded.started_at = counted.at;
@@ -301,15 +302,29 @@ void CodexThread::unknown_outcomes(Origin& origin) {
   calls_.clear();
 }
 
+/// Items at the end of a log that goes on: their figures may come, and they are one call with
+/// them. Logs that show no sign of figures are older than those, and go on no more.
+bool CodexThread::waits() const {
+  const bool figures_may_come = counter_.has_any() || explicit_turn_ || has_context_;
+  return !reading_.options().final && open_ && !counted_ && figures_may_come;
+}
+
 void CodexThread::finish() {
-  flush();
+  if (waits()) {
+    constexpr std::string_view kWhy = "an answer whose figures have not come yet";
+    log_.keep("response", schema::ImportReason::metadata, kWhy, open_->origin);
+    log_.set_aside(kWhy);
+    reading_.note("answers at the end of a log whose figures have not come yet: no calls so far");
+  } else {
+    flush();
+  }
   if (reading_.usage_only()) {
     give_held();
     if (log_.next_call_version() == 1) reading_.note("sessions without token figures");
     return;
   }
   Origin none;
-  unknown_outcomes(none);
+  if (reading_.options().final) unknown_outcomes(none);
   log_.finish();
 }
 

@@ -153,7 +153,7 @@ std::unordered_set<std::string> conflicting_records(const LogSource& source,
     if (!is_own_record(line, own_thread)) return true;
     CodexCount count;
     if (counter.record(line.payload, count) == CodexCounter::Record::conflicting) {
-      found.insert(count.key);
+      found.insert(count.record);
     }
     return true;
   });

@@ -46,7 +46,7 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
 /// Whether a line is a token_usage_record of this thread.
 bool is_own_record(const CodexLine& line, const std::string& own_thread);
 
-/// Keys (CodexCount::key) of the responses of which a file holds records that disagree.
+/// The responses (CodexCount::record) of which a file holds records that disagree.
 std::unordered_set<std::string> conflicting_records(const LogSource& source,
                                                     const std::string& own_thread);
 

@@ -126,18 +126,19 @@ void CodexThread::take(const CodexLine& line, const LogRecord& record) {
     if (figured_ == 0) figured_ = here_;
     keep(line, schema::ImportReason::metadata, "", origin);
   } else if (line.type.is("turn_context")) {
+    has_context_ = true;
     settings(line.payload);
     keep(line, schema::ImportReason::metadata, "", origin);
   } else if (line.type.is("token_usage_record")) {
-    token_record(line, origin);
+    token_record(line, record, origin);
   } else if (line.type.is("compacted")) {
     compacted(line, origin);
   } else if (line.type.is("event_msg")) {
-    event(line, origin);
+    event(line, record, origin);
   } else if (line.type.is("response_item") || !line.enveloped) {
     const std::string kind = line.kind.text();
     if (!line.enveloped && kind.find('.') != std::string::npos) {
-      exec_line(line, origin);
+      exec_line(line, record, origin);
     } else {
       item(line, origin);
     }
@@ -282,9 +283,9 @@ void CodexThread::call_output(const CodexLine& line, Origin& origin) {
 
 // ------------------------------------------------------------------------------ events
 
-void CodexThread::event(const CodexLine& line, Origin& origin) {
+void CodexThread::event(const CodexLine& line, const LogRecord& record, Origin& origin) {
   if (line.kind.is("token_count")) {
-    token_count(line, origin);
+    token_count(line, record, origin);
     return;
   }
   if (line.kind.is("thread_settings_applied")) {
@@ -368,7 +369,7 @@ bool CodexThread::turn_event(const CodexLine& line, Origin& origin) {
   return false;
 }
 
-void CodexThread::token_count(const CodexLine& line, Origin& origin) {
+void CodexThread::token_count(const CodexLine& line, const LogRecord& record, Origin& origin) {
   const JsonSpan info = line.payload["info"];
   if (!info.is_object()) {
     keep(line, schema::ImportReason::metadata, "rate limits only", origin);
@@ -381,11 +382,16 @@ void CodexThread::token_count(const CodexLine& line, Origin& origin) {
     count(*std::move(counted), line, origin);
     return;
   }
+  if (!counter_.wrong().empty()) {
+    reading_.damaged(record.offset, counter_.wrong());
+    keep(line, schema::ImportReason::damaged, counter_.wrong(), origin);
+    return;
+  }
   if (!counter_.note().empty()) reading_.note(counter_.note());
   keep(line, schema::ImportReason::duplicate, counter_.note(), origin);
 }
 
-void CodexThread::token_record(const CodexLine& line, Origin& origin) {
+void CodexThread::token_record(const CodexLine& line, const LogRecord& record, Origin& origin) {
   const std::string thread = line.payload["thread_id"].text();
   if (!thread.empty() && thread != id()) {
     keep(line, schema::ImportReason::duplicate, "another thread's record", origin);
@@ -394,8 +400,8 @@ void CodexThread::token_record(const CodexLine& line, Origin& origin) {
   CodexCount counted;
   const bool first = !counter_.by_records();
   if (first && !reading_.usage_only()) {
-    conflicts_ = conflicting_records(reading_.source(), id());
-    reading_.report().conflicts += conflicts_.size();
+    unusable_ = conflicting_records(reading_.source(), id());
+    reading_.report().conflicts += unusable_.size();
   }
   switch (counter_.record(line.payload, counted)) {
     case CodexCounter::Record::repeated:
@@ -403,15 +409,25 @@ void CodexThread::token_record(const CodexLine& line, Origin& origin) {
       return;
     case CodexCounter::Record::conflicting:
       reading_.note("records of one response that disagree: none of them counts");
-      if (conflicts_.insert(counted.key).second) ++reading_.report().conflicts;
+      if (unusable_.insert(counted.record).second) ++reading_.report().conflicts;
       keep(line, schema::ImportReason::duplicate, "disagrees with an earlier record", origin);
       return;
     case CodexCounter::Record::counted:
       break;
   }
-  // Where a file goes over to records, the counter may have told of this response already.
+  if (!counted.wrong.empty()) {
+    reading_.damaged(record.offset, counted.wrong);
+    unusable_.insert(counted.record);
+    if (first && counted_) {
+      keep(line, schema::ImportReason::damaged, counted.wrong, origin);
+      return;
+    }
+  }
+  // Where a file goes over to records, the counter may have told of this response already. It
+  // keeps the name that it may have been imported under.
   if (first && counted_ && counted_->count.tokens.input == counted.tokens.input &&
       counted_->count.tokens.output == counted.tokens.output) {
+    counted.key = std::move(counted_->count.key);
     counted_->count = std::move(counted);
     keep(line, schema::ImportReason::metadata, "confirms the counter before it", origin);
     return;
@@ -443,9 +459,11 @@ void CodexThread::compacted(const CodexLine& line, Origin& origin) {
 }
 
 /// `codex exec --json`: usage comes once a turn, and on a resumed thread as its running total.
-void CodexThread::exec_line(const CodexLine& line, Origin& origin) {
+void CodexThread::exec_line(const CodexLine& line, const LogRecord& record, Origin& origin) {
   if (line.kind.is("turn.completed")) {
-    const auto total = codex_tokens(line.payload["usage"]);
+    Figures figures(kMostTokensSummed);
+    const auto total = codex_tokens(line.payload["usage"], figures);
+    if (!figures.wrong().empty()) reading_.damaged(record.offset, figures.wrong());
     if (total && total->billed()) {
       CodexCount made;
       const bool running = exec_total_ && total->covers(*exec_total_);

@@ -60,16 +60,17 @@ class CodexThread {
   void message(const CodexLine& line, Origin& origin);
   void output_item(const CodexLine& line, Origin& origin);
   void call_output(const CodexLine& line, Origin& origin);
-  void event(const CodexLine& line, Origin& origin);
+  void event(const CodexLine& line, const LogRecord& record, Origin& origin);
   bool turn_event(const CodexLine& line, Origin& origin);
   void prompt(const std::string& text, const CodexLine& line, Origin& origin);
-  void token_count(const CodexLine& line, Origin& origin);
-  void token_record(const CodexLine& line, Origin& origin);
+  void token_count(const CodexLine& line, const LogRecord& record, Origin& origin);
+  void token_record(const CodexLine& line, const LogRecord& record, Origin& origin);
   void compacted(const CodexLine& line, Origin& origin);
-  void exec_line(const CodexLine& line, Origin& origin);
+  void exec_line(const CodexLine& line, const LogRecord& record, Origin& origin);
   void count(CodexCount count, const CodexLine& line, Origin& origin);
   void flush();
   void give_held();
+  bool waits() const;
   bool skips_items() const { return reading_.usage_only() && !items_too_; }
   void emit(Counted counted);
   void emit_events(Counted& counted, const std::string& stable_id, const std::string& lineage);
@@ -95,9 +96,10 @@ class CodexThread {
   std::string instructions_;
   bool system_sent_ = false;
 
-  std::unordered_set<std::string> conflicts_;  // keys of responses whose records disagree
+  /// Records (CodexCount::record) that cannot be used: they disagree, or are wrong.
+  std::unordered_set<std::string> unusable_;
   struct HeldCall {
-    std::string key;
+    std::string record;
     replay::Call call;
   };
   std::vector<HeldCall> held_;  // Depth::usage: a later record may still disagree
@@ -115,6 +117,7 @@ class CodexThread {
   std::uint64_t base_ = 0;
   std::vector<std::size_t> turn_starts_;
   bool explicit_turn_ = false;
+  bool has_context_ = false;  // turn_context lines came with figures, or a little after
   bool turn_has_prompt_ = false;
   std::string last_prompt_;
   std::string last_answer_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace daybook::tools {
 namespace {
@@ -12,6 +13,12 @@ std::uint64_t less(std::uint64_t a, std::uint64_t b) {
 }
 
 }  // namespace
+
+bool CodexTokens::operator==(const CodexTokens& other) const {
+  return std::tie(input, cached, cache_write, output, reasoning, total) ==
+         std::tie(other.input, other.cached, other.cache_write, other.output, other.reasoning,
+                  other.total);
+}
 
 bool CodexTokens::covers(const CodexTokens& before) const {
   return input >= before.input && cached >= before.cached && cache_write >= before.cache_write &&
@@ -35,30 +42,33 @@ std::string CodexTokens::key() const {
 
 replay::CallUsage CodexTokens::usage() const {
   replay::CallUsage made;
-  made.input_total = input;
-  made.cache_read = cached;
+  if (has_input) made.input_total = input;
+  if (has_cached) made.cache_read = cached;
   if (has_cache_write) made.cache_write = cache_write;
-  made.input_uncached = less(less(input, cached), cache_write);
-  made.output = output;
-  made.reasoning = reasoning;
+  if (has_input && has_cached) made.input_uncached = less(less(input, cached), cache_write);
+  if (has_output) made.output = output;
+  if (has_reasoning) made.reasoning = reasoning;
   return made;
 }
 
-std::optional<CodexTokens> codex_tokens(JsonSpan usage) {
+std::optional<CodexTokens> codex_tokens(JsonSpan usage, Figures& figures) {
   if (!usage.is_object()) return {};
   CodexTokens made;
   usage.members([&](std::string_view key, JsonSpan value) {
-    const std::uint64_t count = value.count().value_or(0);
-    if (key == "input_tokens") made.input = count;
-    if (key == "cached_input_tokens") made.cached = count;
-    if (key == "cache_write_input_tokens") {
-      made.cache_write = count;
-      made.has_cache_write = value.count().has_value();
-    }
-    if (key == "output_tokens") made.output = count;
-    if (key == "reasoning_output_tokens") made.reasoning = count;
-    if (key == "total_tokens") made.total = count;
+    const auto set = [&](std::uint64_t& into, bool& has) {
+      const auto count = figures.count(key, value);
+      into = count.value_or(0);
+      has = count.has_value();
+    };
+    bool has_total = false;
+    if (key == "input_tokens") set(made.input, made.has_input);
+    if (key == "cached_input_tokens") set(made.cached, made.has_cached);
+    if (key == "cache_write_input_tokens") set(made.cache_write, made.has_cache_write);
+    if (key == "output_tokens") set(made.output, made.has_output);
+    if (key == "reasoning_output_tokens") set(made.reasoning, made.has_reasoning);
+    if (key == "total_tokens") set(made.total, has_total);
   });
+  if (!figures.wrong().empty()) return {};
   if (made.cached > made.input) {
     made.cached = made.input;
     made.clamped = true;
@@ -68,17 +78,23 @@ std::optional<CodexTokens> codex_tokens(JsonSpan usage) {
 
 std::optional<CodexCount> CodexCounter::token_count(JsonSpan info) {
   note_.clear();
+  wrong_.clear();
   // Nearly half of all counters repeat the one before to the byte.
   if (!by_records_ && previous_ && info.raw() == previous_info_) {
     note_ = "a counter sent again";
     return {};
   }
-  const JsonSpan total_raw = info["total_token_usage"];
-  const JsonSpan last_raw = info["last_token_usage"];
-  const auto total = codex_tokens(total_raw);
-  const auto last = codex_tokens(last_raw);
   if (by_records_) {
     note_ = "a counter beside a record of its own";
+    return {};
+  }
+  const JsonSpan last_raw = info["last_token_usage"];
+  Figures sums(kMostTokensSummed);
+  Figures ones;
+  const auto total = codex_tokens(info["total_token_usage"], sums);
+  const auto last = codex_tokens(last_raw, ones);
+  if (!sums.wrong().empty() || !ones.wrong().empty()) {
+    wrong_ = sums.wrong().empty() ? ones.wrong() : sums.wrong();
     return {};
   }
   CodexCount count;
@@ -91,6 +107,12 @@ std::optional<CodexCount> CodexCounter::token_count(JsonSpan info) {
   };
   if (!total) return use_last();
   const std::optional<CodexTokens> before = previous_;
+  if (before && total->covers(*before) &&
+      std::max(total->input - before->input, total->output - before->output) > kMostTokens) {
+    wrong_ = fmt::format("total_token_usage grew by more than {} tokens: it does not count",
+                         kMostTokens);
+    return {};
+  }
   previous_ = total;
   previous_info_ = info.raw();
   if (before && *before == *total) {
@@ -117,7 +139,8 @@ std::optional<CodexCount> CodexCounter::token_count(JsonSpan info) {
 }
 
 void CodexCounter::baseline(JsonSpan info) {
-  const auto total = codex_tokens(info["total_token_usage"]);
+  Figures sums(kMostTokensSummed);
+  const auto total = codex_tokens(info["total_token_usage"], sums);
   if (!total) return;
   previous_ = total;
   previous_info_.clear();
@@ -126,11 +149,14 @@ void CodexCounter::baseline(JsonSpan info) {
 CodexCounter::Record CodexCounter::record(JsonSpan payload, CodexCount& count) {
   by_records_ = true;
   const JsonSpan usage = payload["usage"];
-  count.tokens = codex_tokens(usage).value_or(CodexTokens{});
+  Figures figures;
+  count.tokens = codex_tokens(usage, figures).value_or(CodexTokens{});
+  count.wrong = figures.wrong();
   count.authority = schema::Authority::exact;
   count.response_id = payload["response_id"].text();
   if (keep_raw_) count.raw = usage.raw();
   count.key = payload["session_id"].text() + "/" + count.response_id;
+  count.record = count.key;
   const auto [found, fresh] = records_.try_emplace(count.key, count.tokens);
   if (fresh) return Record::counted;
   return found->second == count.tokens ? Record::repeated : Record::conflicting;

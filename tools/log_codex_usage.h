@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "replay/call.h"
-#include "tools/log_json.h"
+#include "tools/log_figures.h"
 
 namespace daybook::tools {
 
@@ -18,10 +18,16 @@ struct CodexTokens {
   std::uint64_t output = 0;  // includes reasoning
   std::uint64_t reasoning = 0;
   std::uint64_t total = 0;
+  // Whether the log says so: what it does not say is not zero.
+  bool has_input = false;
+  bool has_cached = false;
   bool has_cache_write = false;
+  bool has_output = false;
+  bool has_reasoning = false;
   bool clamped = false;  // more was said to be cached than there was
 
-  bool operator==(const CodexTokens&) const = default;
+  /// Of the counts alone.
+  bool operator==(const CodexTokens& other) const;
   bool billed() const { return input + output > 0; }
   /// Whether every counter is at least what it was.
   bool covers(const CodexTokens& before) const;
@@ -30,7 +36,8 @@ struct CodexTokens {
   replay::CallUsage usage() const;
 };
 
-std::optional<CodexTokens> codex_tokens(JsonSpan usage);
+/// Nothing when it is no usage object, or when one of its figures is wrong.
+std::optional<CodexTokens> codex_tokens(JsonSpan usage, Figures& figures);
 
 /// What one model response used, as far as an event adds to what was counted.
 struct CodexCount {
@@ -38,7 +45,9 @@ struct CodexCount {
   schema::Authority authority = schema::Authority::derived;
   std::string response_id;  // "" when the log has none
   std::string key;          // names the count within its thread
+  std::string record;       // names its token_usage_record; "": there is none
   std::string raw;          // the usage object
+  std::string wrong;        // why a record's figures cannot be used; "": they can
 };
 
 /// The counting rule of one thread.
@@ -55,7 +64,11 @@ class CodexCounter {
   Record record(JsonSpan payload, CodexCount& count);
   /// From the first record on the cumulative counters are not counted.
   bool by_records() const { return by_records_; }
+  /// Whether the thread's log tells figures at all.
+  bool has_any() const { return by_records_ || previous_.has_value(); }
   const std::string& note() const { return note_; }
+  /// What is wrong with the latest token_count, which thus does not count; "": nothing.
+  const std::string& wrong() const { return wrong_; }
 
  private:
   bool keep_raw_;
@@ -63,7 +76,8 @@ class CodexCounter {
   std::string previous_info_;  // as it was written
   bool by_records_ = false;
   std::unordered_map<std::string, CodexTokens> records_;
-  std::string note_;  // of the latest event
+  std::string note_;   // of the latest event
+  std::string wrong_;  // in the latest event
 };
 
 }  // namespace daybook::tools

@@ -222,6 +222,9 @@ class Walk {
       : found_(found), candidates_(candidates) {}
 
   Result<void> start(const std::string& given) {
+    if (given.empty()) {
+      return fail(ErrorCode::invalid_argument, "a path is empty: name a log file or a folder");
+    }
     std::error_code error;
     const fs::path path(given);
     const auto status = fs::status(path, error);
@@ -252,7 +255,11 @@ class Walk {
         return;
       }
       std::error_code ignored;
-      if (at->is_directory(ignored) && !at->is_symlink(ignored)) {
+      if (at->is_symlink(ignored) && !at->is_regular_file(ignored)) {
+        pass_link(at->path(), at->is_directory(ignored));
+        continue;
+      }
+      if (at->is_directory(ignored)) {
         const std::string name = at->path().filename().string();
         if (name == "tool-results" || name == ".git" || name == "node_modules") {
           at.disable_recursion_pending();
@@ -263,6 +270,16 @@ class Walk {
         continue;
       }
       if (at->is_regular_file(ignored) && is_candidate(at->path())) file(at->path(), false);
+    }
+  }
+
+  /// Folders that links lead to may hold each other.
+  void pass_link(const fs::path& path, bool folder) {
+    if (folder) {
+      found_.not_a_log.push_back(
+          {path.string(), "is a link to a folder, which is not followed: name it to read it"});
+    } else if (is_candidate(path)) {
+      found_.not_a_log.push_back({path.string(), "is a link that leads to no file"});
     }
   }
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
+#include <limits>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "tools/log_file.h"
@@ -28,9 +31,16 @@ journal::Stamper import_stamper() {
   };
 }
 
-std::uint64_t key_of(const Uuid& id, std::string_view payload_hash) {
+/// A response that was imported while it was written comes again when its figures do: from
+/// another line. Tool calls and their outcomes come once, whatever line tells of them.
+bool comes_once(schema::Payload type) {
+  return type == schema::Payload::ToolDispatched || type == schema::Payload::ToolCompleted ||
+         type == schema::Payload::ToolOutcomeUnknown;
+}
+
+std::uint64_t key_of(const Uuid& id, schema::Payload type, std::string_view payload_hash) {
   std::string key(reinterpret_cast<const char*>(&id), sizeof id);
-  key += payload_hash;
+  if (!comes_once(type)) key += payload_hash;
   return xxh3_64(as_bytes(key));
 }
 
@@ -68,6 +78,84 @@ Result<FileIdentity> identity_of(const LogSource& source,
   return made;
 }
 
+namespace {
+
+constexpr std::size_t kHeadBytes = std::size_t{256} << 10;
+
+/// The earliest time that a text tells; the largest number when it tells none.
+std::int64_t earliest_time(std::string_view text) {
+  constexpr std::string_view kKey = "\"timestamp\"";
+  auto earliest = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t at = text.find(kKey); at != std::string_view::npos; at = text.find(kKey, at)) {
+    at += kKey.size();
+    const std::size_t start = text.find_first_not_of(" :", at);
+    if (start == std::string_view::npos || text[start] != '"') continue;
+    const std::size_t end = text.find('"', start + 1);
+    if (end == std::string_view::npos) break;
+    if (const auto time = log_time(text.substr(start + 1, end - start - 1))) {
+      earliest = std::min(earliest, *time);
+    }
+  }
+  return earliest;
+}
+
+struct Place {
+  std::int64_t start = 0;
+  Digest head;
+  std::uint64_t size = 0;  // this and `whole` only where the heads are the same
+  Digest whole;
+  std::size_t index = 0;
+
+  auto beginning() const { return std::tie(start, head); }
+  bool operator<(const Place& other) const {
+    return std::tie(start, head, size, whole, index) <
+           std::tie(other.start, other.head, other.size, other.whole, other.index);
+  }
+};
+
+/// A file that cannot be read comes anywhere: it is met again when it is imported.
+Place place_of(const LogSource& source, std::size_t index) {
+  Place place;
+  place.index = index;
+  std::string head(kHeadBytes, '\0');
+  std::size_t have = 0;
+  if (const auto bytes = open_bytes(source.path)) {
+    while (have < head.size()) {
+      const auto got = (*bytes)->read(head.data() + have, head.size() - have);
+      if (!got || *got == 0) break;
+      have += *got;
+    }
+  }
+  head.resize(have);
+  place.start = earliest_time(head);
+  place.head = Digest::of(head);
+  return place;
+}
+
+}  // namespace
+
+std::vector<std::size_t> import_order(std::span<const LogSource> sources) {
+  std::vector<Place> places;
+  places.reserve(sources.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) places.push_back(place_of(sources[i], i));
+  std::ranges::sort(places, std::less{});
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto same = [&](std::size_t other) {
+      return other < places.size() && places[other].beginning() == places[i].beginning();
+    };
+    if (!same(i + 1) && (i == 0 || !same(i - 1))) continue;
+    if (const auto identity = identity_of(sources[places[i].index], {})) {
+      places[i].size = identity->size;
+      places[i].whole = identity->digest;
+    }
+  }
+  std::ranges::sort(places, std::less{});
+  std::vector<std::size_t> order;
+  order.reserve(places.size());
+  for (const Place& place : places) order.push_back(place.index);
+  return order;
+}
+
 JournalSink::JournalSink(journal::Journal* journal, ImportOptions options, const LogSource& source,
                          const FileIdentity& identity)
     : journal_(journal), options_(std::move(options)), kind_(source.kind) {
@@ -78,6 +166,7 @@ JournalSink::JournalSink(journal::Journal* journal, ImportOptions options, const
 }
 
 Result<bool> JournalSink::is_known() {
+  if (options_.dry != nullptr && options_.dry->files.contains(request_id_)) return true;
   if (journal_ == nullptr) return false;
   const auto found = journal_->find_request(kScope, request_id_);
   if (!found) return fail(found.error());
@@ -89,6 +178,14 @@ Result<JournalSink::Session*> JournalSink::session(const std::string& log_sessio
   Session& made = found->second;
   if (!fresh) return &made;
   const SessionId id = session_for_log(kind_, log_session);
+  if (options_.dry != nullptr) {
+    auto& seen = options_.dry->sessions[id.str()];
+    made.known = seen;
+    if (seen != nullptr) return &made;
+    made.known = seen = std::make_shared<KnownEvents>();
+  } else {
+    made.known = std::make_shared<KnownEvents>();
+  }
   journal::Head head;
   if (journal_ != nullptr) {
     const auto known = journal_->head(id);
@@ -110,7 +207,9 @@ Result<void> JournalSink::load_known(Session& session, const SessionId& id) {
     imported = imported || entry.event->payload_as_SessionImported() != nullptr;
     if (entry.event->provenance() != nullptr) {
       const Uuid event{entry.event->id()->hi(), entry.event->id()->lo()};
-      session.known[key_of(event, hash_of(entry.event->provenance()))] = entry.version;
+      const auto key =
+          key_of(event, entry.event->payload_type(), hash_of(entry.event->provenance()));
+      (*session.known)[key] = entry.version;
     }
     return true;
   }));
@@ -122,13 +221,13 @@ Result<void> JournalSink::load_known(Session& session, const SessionId& id) {
 }
 
 std::unique_ptr<schema::ContentT> JournalSink::content(std::string_view bytes) {
-  if (options_.dry) return std::make_unique<schema::ContentT>();
+  if (options_.dry != nullptr) return std::make_unique<schema::ContentT>();
   batch_bytes_ += bytes.size();
   return batch_.content(bytes);
 }
 
 BlobRef JournalSink::blob(std::string_view bytes) {
-  if (options_.dry) return BlobRef::of(bytes);
+  if (options_.dry != nullptr) return BlobRef::of(bytes);
   batch_bytes_ += bytes.size();
   return batch_.blob(std::string(bytes));
 }
@@ -138,8 +237,9 @@ Result<void> JournalSink::event(const std::string& log_session, EventDraft draft
   if (!found) return fail(found.error());
   Session& session = **found;
   const std::uint64_t position = ++session.position;
-  const std::uint64_t key = key_of(draft.id.value(), hash_of(draft.provenance.get()));
-  if (const auto known = session.known.find(key); known != session.known.end()) {
+  const std::uint64_t key =
+      key_of(draft.id.value(), draft.payload.type, hash_of(draft.provenance.get()));
+  if (const auto known = session.known->find(key); known != session.known->end()) {
     ++known_;
     if (draft.payload.AsModelRequested() != nullptr) session.positions[position] = known->second;
     // What it needs is there. Contents of events that come later are not dropped with it.
@@ -147,8 +247,8 @@ Result<void> JournalSink::event(const std::string& log_session, EventDraft draft
     return {};
   }
   ++appended_;
-  if (options_.dry) {
-    session.known[key] = 0;
+  if (options_.dry != nullptr) {
+    (*session.known)[key] = 0;
     return {};
   }
   const bool full = batch_events_ >= kMostBatchEvents || batch_bytes_ >= kMostBatchBytes;
@@ -166,7 +266,7 @@ Result<void> JournalSink::event(const std::string& log_session, EventDraft draft
     ++batch_events_;
   }
   const std::uint64_t version = session.writer->head().version + batch_events_ + 1;
-  session.known[key] = version;
+  (*session.known)[key] = version;
   if (auto* requested = draft.payload.AsModelRequested(); requested != nullptr) {
     session.positions[position] = version;
     if (requested->base != 0) requested->base = session.positions[requested->base];
@@ -198,6 +298,8 @@ Result<void> JournalSink::flush(bool last) {
 }
 
 Result<void> JournalSink::finish() {
+  // The mark comes with the last append: without one there is none.
+  if (options_.dry != nullptr && appended_ > 0) options_.dry->files.insert(request_id_);
   return flush(true);
 }
 

@@ -7,6 +7,8 @@
 
 #include <map>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -23,9 +25,24 @@ struct FileIdentity {
 Result<FileIdentity> identity_of(const LogSource& source,
                                  const std::function<void(std::uint64_t)>& progress);
 
+/// The order in which sources are imported, as their indexes: by the first time that a log tells,
+/// then by what it holds. Names and places do not matter: where two files hold parts of one
+/// session, the same one always comes first.
+std::vector<std::size_t> import_order(std::span<const LogSource> sources);
+
+/// Versions of the events that a session holds, by what tells them apart.
+using KnownEvents = std::unordered_map<std::uint64_t, std::uint64_t>;
+
+/// What a dry run would have written so far, so that the next file is compared with it.
+struct DryImport {
+  std::map<std::string, std::shared_ptr<KnownEvents>> sessions;  // by name in the journal
+  std::set<std::string> files;                                   // imported to their end
+  std::map<std::string, journal::Head> restored;                 // of exports
+};
+
 struct ImportOptions {
-  std::string owner;  // as the events name this process
-  bool dry = false;   // count, and write nothing
+  std::string owner;         // as the events name this process
+  DryImport* dry = nullptr;  // count, and write nothing
 };
 
 class JournalSink : public LogSink {
@@ -55,7 +72,7 @@ class JournalSink : public LogSink {
   struct Session {
     std::unique_ptr<journal::SessionWriter> writer;
     bool acquired = false;
-    std::unordered_map<std::uint64_t, std::uint64_t> known;      // what is there: its version
+    std::shared_ptr<KnownEvents> known;
     std::unordered_map<std::uint64_t, std::uint64_t> positions;  // reader's to journal's versions
     std::uint64_t position = 0;
   };

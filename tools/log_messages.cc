@@ -138,7 +138,7 @@ void MessageSession::unknown_outcomes() {
 
 void MessageSession::finish() {
   if (reading_.usage_only()) return;
-  unknown_outcomes();
+  if (reading_.options().final) unknown_outcomes();
   if (last_was_final_) {
     log_.end_turn(schema::TurnOutcome::completed, last_answer_, "", last_origin_);
   }

@@ -43,7 +43,7 @@ class OpenWorkerReader : public RecordReader {
     const std::string stable =
         session_->log().id() + "/" + hash + "/" + std::to_string(reading_.occurrence(hash));
     if (role.is("assistant")) {
-      assistant(message, text, at, stable, origin);
+      assistant(record, text, at, stable, origin);
     } else if (role.is("tool")) {
       session_->result(message["tool_call_id"].text(), text, message.raw(), origin);
     } else if (role.is("user")) {
@@ -67,8 +67,9 @@ class OpenWorkerReader : public RecordReader {
   bool head_done() const override { return false; }
 
  private:
-  void assistant(JsonSpan message, const std::string& text, std::int64_t at,
+  void assistant(const LogRecord& record, const std::string& text, std::int64_t at,
                  const std::string& stable, Origin& origin) {
+    const JsonSpan message = record.value;
     LogAnswer answer;
     answer.stable_id = stable;
     answer.at = at;
@@ -81,10 +82,15 @@ class OpenWorkerReader : public RecordReader {
       answer.provider = answer.model.substr(0, colon);
       answer.model.erase(0, colon + 1);
     }
-    answer.usage.input_uncached = usage["input"].count();
-    answer.usage.output = usage["output"].count();
-    answer.usage.cache_read = usage["cache_read"].count();
-    answer.usage.cache_write = usage["cache_write"].count();
+    Figures figures;
+    answer.usage.input_uncached = figures.count("input", usage["input"]);
+    answer.usage.output = figures.count("output", usage["output"]);
+    answer.usage.cache_read = figures.count("cache_read", usage["cache_read"]);
+    answer.usage.cache_write = figures.count("cache_write", usage["cache_write"]);
+    if (!figures.wrong().empty()) {
+      answer.usage = {};
+      reading_.damaged(record.offset, figures.wrong());
+    }
     if (usage) answer.usage_raw = usage.raw();
     message["tool_calls"].items([&](JsonSpan call) {
       const JsonSpan function = call["function"];

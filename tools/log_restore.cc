@@ -39,14 +39,17 @@ std::optional<std::string> base64_decoded(std::string_view text) {
   return out;
 }
 
-/// Gives an export's blobs and events, in the order in which they lie.
+/// Gives the blobs and events of exports, in the order in which they lie.
 class ExportLines {
  public:
+  using OnHeader = std::function<Result<void>()>;  // what follows is another export's
   using OnBlob = std::function<Result<void>(const BlobRef&, std::string)>;
   using OnEvent = std::function<Result<void>(const std::string& bytes, const schema::Event&)>;
 
-  ExportLines(OnBlob on_blob, OnEvent on_event)
-      : on_blob_(std::move(on_blob)), on_event_(std::move(on_event)) {}
+  ExportLines(OnHeader on_header, OnBlob on_blob, OnEvent on_event)
+      : on_header_(std::move(on_header)),
+        on_blob_(std::move(on_blob)),
+        on_event_(std::move(on_event)) {}
 
   Result<LogReport> read(ByteSource& bytes) {
     LineReader lines(bytes);
@@ -66,6 +69,7 @@ class ExportLines {
                                               : "is not JSON");
       }
     }
+    close(lines.read_bytes());
     report_.bytes = lines.read_bytes();
     report_.committed = lines.committed();
     return std::move(report_);
@@ -79,8 +83,23 @@ class ExportLines {
     return {};
   }
 
+  /// An export ends with a line that says so.
+  void close(std::uint64_t offset) {
+    if (!open_) return;
+    open_ = false;
+    static_cast<void>(damaged(offset, fmt::format("the export of {} lacks its end: it was cut off",
+                                                  name_.empty() ? "a session" : name_)));
+  }
+
   Result<void> one(JsonSpan line, std::uint64_t offset) {
     const JsonSpan kind = line["line"];
+    if (kind.is("header")) {
+      close(offset);
+      open_ = true;
+      name_ = line["session"].text();
+      return on_header_();
+    }
+    if (kind.is("end")) open_ = false;
     if (kind.is("event")) {
       auto bytes = base64_decoded(line["bytes"].text());
       if (!bytes) return damaged(offset, "an event is not base64");
@@ -99,15 +118,23 @@ class ExportLines {
     return on_blob_(ref, std::move(*bytes));
   }
 
+  OnHeader on_header_;
   OnBlob on_blob_;
   OnEvent on_event_;
+  bool open_ = false;
+  std::string name_;  // of the session of the open export
   LogReport report_;
 };
 
 /// Gathers events of one epoch into appends.
 class Restore {
  public:
-  Restore(journal::Journal* journal, bool dry) : journal_(journal), dry_(dry) {}
+  Restore(journal::Journal* journal, DryImport* dry) : journal_(journal), dry_(dry) {}
+
+  /// Whether an event is of another session than those before it.
+  bool is_foreign(const schema::Event& event) const {
+    return session_ != nullptr && text_of(event.session()) != session_->str();
+  }
 
   Result<void> blob(const BlobRef& ref, std::string bytes) {
     held_.insert(ref.digest);
@@ -147,15 +174,22 @@ class Restore {
     append_.events.push_back(bytes);
     for (journal::Blob& one : blobs_) append_.blobs.push_back(std::move(one));
     blobs_.clear();
+    last_ = before_;
     ++restored_.appended;
     return {};
   }
 
-  Result<Restored> finish(LogReport report) {
+  /// Adds what was done to `all`.
+  Result<void> finish(Restored& all) {
     DAYBOOK_TRY(flush());
-    restored_.report = std::move(report);
-    if (session_) restored_.session = session_->str();
-    return restored_;
+    if (fresh_ && restored_.appended > 0) ++all.new_sessions;
+    all.appended += restored_.appended;
+    all.known += restored_.known;
+    all.left += restored_.left;
+    if (dry_ != nullptr && session_ != nullptr && restored_.appended > 0) {
+      dry_->restored[session_->str()] = last_;
+    }
+    return {};
   }
 
  private:
@@ -174,11 +208,16 @@ class Restore {
     if (!id) return fail(id.error());
     session_ = std::make_unique<SessionId>(*id);
     append_.session = *id;
-    if (journal_ == nullptr) return {};
-    const auto head = journal_->head(*session_);
-    if (!head) return fail(head.error());
-    head_ = *head;
+    if (journal_ != nullptr) {
+      const auto head = journal_->head(*session_);
+      if (!head) return fail(head.error());
+      head_ = *head;
+    }
+    if (dry_ != nullptr && dry_->restored.contains(id->str())) {
+      head_ = dry_->restored.at(id->str());
+    }
     epoch_ = head_.epoch;
+    fresh_ = head_.version == 0;
     return {};
   }
 
@@ -190,18 +229,20 @@ class Restore {
     if (append_.events.empty()) return {};
     journal::Append full = empty_append();
     std::swap(full, append_);
-    if (dry_ || journal_ == nullptr) return {};
+    if (dry_ != nullptr || journal_ == nullptr) return {};
     const auto done = journal::append_and_wait(*journal_, std::move(full));
     if (!done) return fail(done.error());
     return {};
   }
 
   journal::Journal* journal_;
-  bool dry_;
+  DryImport* dry_;
   std::unique_ptr<SessionId> session_;
   journal::Head head_;
   std::uint64_t epoch_ = 0;
   journal::Head before_;   // the latest event that was read
+  journal::Head last_;     // the latest that was put back
+  bool fresh_ = false;     // the journal does not know the session
   bool broken_ = false;    // something before could not be read
   std::set<Digest> held_;  // blobs that the export holds
   std::vector<journal::Blob> blobs_;
@@ -213,15 +254,17 @@ class Restore {
 
 Result<LogReport> read_export_calls(ByteSource& bytes, LogSink& sink) {
   std::unique_ptr<replay::CallFold> fold;
+  std::string session;
   std::uint64_t calls = 0;
-  ExportLines lines([](const BlobRef&, std::string) { return Result<void>(); },
+  ExportLines lines([] { return Result<void>(); },
+                    [](const BlobRef&, std::string) { return Result<void>(); },
                     [&](const std::string&, const schema::Event& event) {
-                      if (fold == nullptr) {
-                        fold = std::make_unique<replay::CallFold>(
-                            std::string(text_of(event.session())), [&](replay::Call call) {
-                              ++calls;
-                              sink.call(std::move(call));
-                            });
+                      if (fold == nullptr || text_of(event.session()) != session) {
+                        session = text_of(event.session());
+                        fold = std::make_unique<replay::CallFold>(session, [&](replay::Call call) {
+                          ++calls;
+                          sink.call(std::move(call));
+                        });
                       }
                       fold->take(event);
                       return Result<void>();
@@ -231,16 +274,26 @@ Result<LogReport> read_export_calls(ByteSource& bytes, LogSink& sink) {
   return report;
 }
 
-Result<Restored> restore_export(ByteSource& bytes, journal::Journal* journal, bool dry) {
-  Restore restore(journal, dry);
+Result<Restored> restore_export(ByteSource& bytes, journal::Journal* journal, DryImport* dry) {
+  Restored all;
+  auto restore = std::make_unique<Restore>(journal, dry);
+  const auto next = [&]() -> Result<void> {
+    DAYBOOK_TRY(restore->finish(all));
+    restore = std::make_unique<Restore>(journal, dry);
+    return {};
+  };
   ExportLines lines(
-      [&](const BlobRef& ref, std::string blob) { return restore.blob(ref, std::move(blob)); },
-      [&](const std::string& event_bytes, const schema::Event& event) {
-        return restore.event(event_bytes, event);
+      next,
+      [&](const BlobRef& ref, std::string blob) { return restore->blob(ref, std::move(blob)); },
+      [&](const std::string& event_bytes, const schema::Event& event) -> Result<void> {
+        if (restore->is_foreign(event)) DAYBOOK_TRY(next());
+        return restore->event(event_bytes, event);
       });
   auto read = lines.read(bytes);
   if (!read) return fail(read.error());
-  return restore.finish(std::move(*read));
+  DAYBOOK_TRY(restore->finish(all));
+  all.report = std::move(*read);
+  return all;
 }
 
 }  // namespace daybook::tools

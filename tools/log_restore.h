@@ -3,15 +3,15 @@
 
 #include "journal/journal.h"
 #include "tools/log_file.h"
-#include "tools/log_source.h"
+#include "tools/log_import.h"
 
 namespace daybook::tools {
 
-/// Depth::usage of an export: its events folded into calls.
+/// Depth::usage of a file of exports: their events folded into calls.
 Result<LogReport> read_export_calls(ByteSource& bytes, LogSink& sink);
 
 struct Restored {
-  std::string session;
+  std::uint64_t new_sessions = 0;
   std::uint64_t appended = 0;
   std::uint64_t known = 0;
   /// Events that could be read but not put back: one before them, or a blob of theirs, could not
@@ -20,9 +20,10 @@ struct Restored {
   LogReport report;  // lines and damage
 };
 
-/// Appends the events that the journal lacks, unchanged: hashes, ids and times stay. `journal` may
-/// be null: nothing is written. Damaged lines are skipped and reported. Errors: `conflict` when
-/// the journal holds another session of that name; what was appended before stays.
-Result<Restored> restore_export(ByteSource& bytes, journal::Journal* journal, bool dry);
+/// Appends the events that the journal lacks, unchanged: hashes, ids and times stay. A file may
+/// hold several exports, one behind the other. `journal` may be null when `dry` is given: then
+/// nothing is written. Damaged lines, and exports that lack their end, are reported. Errors:
+/// `conflict` when the journal holds another session of that name; what was appended before stays.
+Result<Restored> restore_export(ByteSource& bytes, journal::Journal* journal, DryImport* dry);
 
 }  // namespace daybook::tools

@@ -45,20 +45,20 @@ Digest LogReading::prefix(std::uint64_t end) {
 }
 
 void LogReading::damaged(std::uint64_t offset, std::string what) {
+  if (!damaged_.insert(offset).second) return;
   ++report_.damaged;
   if (report_.damage.size() < kMostDamageListed) {
     report_.damage.push_back({offset, std::move(what)});
   }
 }
 
-void LogReading::unmapped(const std::string& type) {
+void LogReading::unmapped(const std::string& type, std::uint64_t offset) {
   ++report_.unmapped;
-  const auto found =
-      std::ranges::find(report_.types, type, &std::pair<std::string, std::uint64_t>::first);
+  const auto found = std::ranges::find(report_.types, type, &UnmappedType::type);
   if (found != report_.types.end()) {
-    ++found->second;
+    ++found->count;
   } else if (report_.types.size() < kMostDamageListed) {
-    report_.types.emplace_back(type, 1);
+    report_.types.push_back({type, 1, source_.path, offset});
   }
 }
 
@@ -146,13 +146,15 @@ std::shared_ptr<const replay::CallSession> LogSession::call_session() {
 }
 
 void LogSession::add(EventDraft draft) {
+  if (!header_out_ && header_.started_at == 0 && draft.provenance != nullptr) {
+    header_.started_at = draft.provenance->at;
+  }
   if (first_origin_ == nullptr && draft.provenance != nullptr) {
     auto header_origin = std::make_shared<schema::ProvenanceT>();
     header_origin->kind = draft.provenance->kind;
     header_origin->file = draft.provenance->file;
     header_origin->offset = draft.provenance->offset;
     header_origin->length = draft.provenance->length;
-    header_origin->at = header_.started_at;
     first_origin_ = std::move(header_origin);
   }
   if (holding_) {
@@ -180,9 +182,28 @@ void LogSession::release() {
   }
 }
 
+void LogSession::set_aside(std::string_view why) {
+  for (EventDraft& draft : waiting_) {
+    const bool line = draft.payload.AsImportedLine() != nullptr;
+    // Of what has no line of its own there is nothing to keep.
+    if (line || draft.provenance == nullptr || draft.provenance->raw == nullptr) continue;
+    schema::ImportedLineT kept;
+    kept.type = "waiting";
+    kept.reason = schema::ImportReason::metadata;
+    kept.detail = why;
+    EventDraft made = daybook::draft(std::move(kept), turn_);
+    made.id = log_id(reading_, "waiting", draft.id.value().str());
+    made.provenance = std::move(draft.provenance);
+    draft = std::move(made);
+  }
+  std::erase_if(waiting_,
+                [](const EventDraft& draft) { return draft.payload.AsImportedLine() == nullptr; });
+}
+
 void LogSession::put_header() {
   if (header_out_) return;
   header_out_ = true;
+  if (first_origin_ != nullptr) first_origin_->at = header_.started_at;
   EventDraft made = draft(header_);
   made.id = log_id(reading_, "session", header_.log_session);
   made.provenance = first_origin_;
@@ -206,8 +227,12 @@ void LogSession::hand_over(EventDraft draft) {
   reading_.deliver(id(), std::move(draft));
 }
 
-void LogSession::start_turn(std::string_view prompt, Origin& origin, std::string_view stable_id) {
+void LogSession::name_by(std::string_view prompt) {
   if (header_.title.empty() && !header_out_) header_.title = title_of(prompt);
+}
+
+void LogSession::start_turn(std::string_view prompt, Origin& origin, std::string_view stable_id) {
+  name_by(prompt);
   if (reading_.usage_only()) return;
   if (turn_open_) {
     end_turn(schema::TurnOutcome::interrupted, "", "the log does not say how this turn ended",
@@ -254,7 +279,7 @@ void LogSession::keep(std::string_view type, schema::ImportReason reason, std::s
       ++reading_.report().duplicates;
       break;
     case schema::ImportReason::unmapped:
-      reading_.unmapped(std::string(type));
+      reading_.unmapped(std::string(type), origin.offset());
       break;
     case schema::ImportReason::damaged:
       break;
@@ -278,6 +303,18 @@ void LogSession::keep(std::string_view type, schema::ImportReason reason, std::s
 }
 
 void LogSession::finish() {
+  const auto is_line = [](const EventDraft& draft) {
+    return draft.payload.AsImportedLine() != nullptr;
+  };
+  if (!header_out_ && std::ranges::all_of(before_header_, is_line) &&
+      std::ranges::all_of(waiting_, is_line)) {
+    if (!before_header_.empty() || !waiting_.empty()) {
+      reading_.note("files without a prompt or an answer: no session is made of them");
+    }
+    before_header_.clear();
+    waiting_.clear();
+    return;
+  }
   put_header();
   release();
 }
@@ -334,11 +371,9 @@ namespace {
 /// Lines looked at one by one for the session's header, before only candidates are.
 constexpr std::uint64_t kMostHeadLines = 200;
 
-/// A last line without its end: taken when it is sound and nobody can still be writing it, left
-/// alone otherwise.
-bool is_unfinished(const LogReading& reading, const LogLine& line) {
-  if (line.complete || line.too_long) return false;
-  return !reading.options().final || !JsonSpan::whole(line.text);
+/// A last line without its end: taken when it is sound, left alone while it is being written.
+bool is_unfinished(const LogLine& line) {
+  return !line.complete && !line.too_long && !JsonSpan::whole(line.text);
 }
 
 }  // namespace
@@ -379,7 +414,7 @@ Result<void> read_records(LogReading& reading, ByteSource& source, RecordReader&
     if (!got && got.error().code != ErrorCode::corrupt) return fail(got.error());
     if (!got) reading.damaged(lines.read_bytes(), got.error().message);
     if (!got || !*got) break;
-    if (is_unfinished(reading, line)) {
+    if (is_unfinished(line)) {
       if (!line.text.empty()) {
         reading.note(
             fmt::format("the last line, {} bytes at offset {}, is unfinished: left for "

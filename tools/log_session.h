@@ -48,8 +48,9 @@ class LogReading {
   /// Digest of the file's bytes up to `end`, which must not lie behind the current line.
   Digest prefix(std::uint64_t end);
 
+  /// Counts a line once, however much of it is wrong.
   void damaged(std::uint64_t offset, std::string what);
-  void unmapped(const std::string& type);
+  void unmapped(const std::string& type, std::uint64_t offset);
   void note(const std::string& what);
 
   /// The first error of the sink; readers stop when there is one.
@@ -67,10 +68,10 @@ class LogReading {
   std::optional<Error> error_;
   Digester digester_;
   JsonTape tape_;
-  std::string_view line_;          // bytes of the current line
-  std::uint64_t line_offset_ = 0;  // of line_
-  std::uint64_t digested_ = 0;     // bytes of the file in digester_
-  std::unordered_map<std::string, std::uint64_t> unmapped_;
+  std::string_view line_;                      // bytes of the current line
+  std::uint64_t line_offset_ = 0;              // of line_
+  std::uint64_t digested_ = 0;                 // bytes of the file in digester_
+  std::unordered_set<std::uint64_t> damaged_;  // offsets
   std::unordered_map<std::uint64_t, std::uint32_t> occurrences_;
 };
 
@@ -115,12 +116,18 @@ class LogSession {
   void add(PayloadT payload, Origin& origin, std::string_view role, std::string_view stable_id);
   void add(EventDraft draft);
 
+  /// The first prompt names the session.
+  void name_by(std::string_view prompt);
+
   /// Adds a call before what waits, and what follows from it at once. Returns the position of the
   /// request.
   std::uint64_t add_call(EventDraft request, EventDraft response,
                          std::vector<EventDraft> followers);
   void hold() { holding_ = true; }
   void release();
+  /// What waits becomes lines that are kept, for the time being no more: what it waits for has not
+  /// come.
+  void set_aside(std::string_view why);
 
   /// Ends the current turn, if one is open, and starts the next. Both by what the log says.
   void start_turn(std::string_view prompt, Origin& origin, std::string_view stable_id);
@@ -135,7 +142,7 @@ class LogSession {
 
   std::uint64_t next_call_version() { return ++calls_; }
 
-  /// Everything that waits goes to the sink.
+  /// Everything that waits goes to the sink. Lines alone make no session.
   void finish();
 
  private:
@@ -149,7 +156,7 @@ class LogSession {
   bool holding_ = false;
   std::vector<EventDraft> before_header_;
   std::deque<EventDraft> waiting_;
-  std::shared_ptr<const schema::ProvenanceT> first_origin_;
+  std::shared_ptr<schema::ProvenanceT> first_origin_;
   std::uint64_t position_ = 0;
   std::uint64_t calls_ = 0;
   std::uint32_t turn_ = 0;

@@ -37,13 +37,12 @@ void LogReport::add(const LogReport& other) {
   damaged += other.damaged;
   conflicts += other.conflicts;
   damage.insert(damage.end(), other.damage.begin(), other.damage.end());
-  for (const auto& [type, count] : other.types) {
-    const auto found =
-        std::ranges::find(types, type, &std::pair<std::string, std::uint64_t>::first);
+  for (const UnmappedType& type : other.types) {
+    const auto found = std::ranges::find(types, type.type, &UnmappedType::type);
     if (found != types.end()) {
-      found->second += count;
+      found->count += type.count;
     } else {
-      types.emplace_back(type, count);
+      types.push_back(type);
     }
   }
   unread.insert(unread.end(), other.unread.begin(), other.unread.end());

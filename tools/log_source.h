@@ -81,10 +81,18 @@ class LogSink {
   virtual BlobRef blob(std::string_view bytes) = 0;
 };
 
-/// One line that could not be read.
+/// One line that could not be read, or one of whose figures cannot be.
 struct DamagedLine {
   std::uint64_t offset = 0;
   std::string what;
+};
+
+/// A type of lines that is not known, and where the first of them is.
+struct UnmappedType {
+  std::string type;
+  std::uint64_t count = 0;
+  std::string file;
+  std::uint64_t offset = 0;
 };
 
 /// What became of a file's lines. Everything that is no event is counted by its reason.
@@ -100,7 +108,7 @@ struct LogReport {
   std::uint64_t damaged = 0;        // lines that cannot be read
   std::uint64_t conflicts = 0;      // responses whose records disagree: without figures
   std::vector<DamagedLine> damage;  // the first of them
-  std::vector<std::pair<std::string, std::uint64_t>> types;  // unmapped, by type
+  std::vector<UnmappedType> types;  // the first of them
   std::vector<std::string> notes;   // rules that changed figures: "counter reset", ...
   std::vector<SkippedFile> unread;  // files that could not be read at all
 
@@ -120,7 +128,9 @@ struct LogReadOptions {
   Depth depth = Depth::usage;
   /// A line (or a whole document) longer than this is given up; 0: the usual limit.
   std::size_t most_line_bytes = 0;
-  /// Accept a last line without an end when it parses: the file is not being written any more.
+  /// The log goes on no more: what is open at its end is settled as the log leaves it. Otherwise
+  /// an answer whose figures may still come is no call yet, and a tool call without a result stays
+  /// open.
   bool final = true;
   LogFinder finder;                                        // may be empty
   std::function<void(std::uint64_t bytes_read)> progress;  // on-disk bytes so far; may be empty

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 namespace daybook::tools {
@@ -40,7 +41,8 @@ class SummaryFold {
     if (imported_) at = event.provenance() == nullptr ? 0 : event.provenance()->at();
     if (at == 0) return;
     if (summary_.started_at_ns == 0) summary_.started_at_ns = at;
-    summary_.last_at_ns = at;
+    // Logs tell some things late.
+    summary_.last_at_ns = std::max(summary_.last_at_ns, at);
   }
 
   void add_life(const schema::Event& event) {

@@ -23,6 +23,16 @@ void write_names(JsonWriter& out, std::string_view key, const std::set<std::stri
   out.end_array();
 }
 
+/// A log may tell no time at all.
+void write_time(JsonWriter& out, std::string_view key, std::int64_t at_ns) {
+  out.key(key);
+  if (at_ns == 0) {
+    out.null();
+  } else {
+    out.value(rfc3339(at_ns));
+  }
+}
+
 std::string json_line(const Row& row) {
   const SessionSummary& summary = row.summary;
   JsonWriter out;
@@ -35,8 +45,8 @@ std::string json_line(const Row& row) {
   out.member("workspace", summary.workspace);
   out.member("turns", summary.turns);
   out.member("version", row.info.head.version);
-  out.member("started_at", rfc3339(summary.started_at_ns));
-  out.member("last_at", rfc3339(summary.last_at_ns));
+  write_time(out, "started_at", summary.started_at_ns);
+  write_time(out, "last_at", summary.last_at_ns);
   write_names(out, "waiting_approval", summary.waiting);
   write_names(out, "needs_reconcile", summary.unknown);
   if (!summary.damage.empty()) out.member("damage", summary.damage);
@@ -74,7 +84,8 @@ Result<int> run(Context& context, const Arguments& arguments) {
   Table table({"SESSION", "STATUS", "TURNS", "LAST ACTIVITY", "MODEL", "WORKSPACE", "TITLE"}, 6);
   for (const auto& [info, summary] : *rows) {
     table.add({info.session.str(), std::string(name_of(summary.status)),
-               std::to_string(summary.turns), short_time(summary.last_at_ns), summary.model,
+               std::to_string(summary.turns),
+               summary.last_at_ns == 0 ? "" : short_time(summary.last_at_ns), summary.model,
                summary.workspace, summary.title});
   }
   table.print(context.out, context.columns, context.colour());

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   DAYBOOK_CHECK(report.has_value() && report->bytes <= size);
   const auto events = tools::bytes_of(text);
   // Without a journal everything fits but events of another session.
-  const auto restored = tools::restore_export(*events, nullptr, false);
+  const auto restored = tools::restore_export(*events, nullptr, nullptr);
   if (restored) DAYBOOK_CHECK(restored->report.damaged == report->damaged);
   return 0;
 }

@@ -3,9 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/cli.h"
-#include "tests/support/temp_dir.h"
-#include "tests/tools/log_reading.h"
+#include "tests/tools/importing.h"
 #include "tools/log_identity.h"
 
 namespace daybook::tests {
@@ -19,52 +17,6 @@ const std::string kName = "rollout-2026-10-02T10-00-00-0b01.jsonl";
 
 std::string text_of_fixture(const std::string& name) {
   return read_file(log_fixture("codex/" + name));
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = text.find('\n', at);
-    lines.push_back(text.substr(at, end + 1 - at));
-    at = end + 1;
-  }
-  return lines;
-}
-
-std::string joined(const std::vector<std::string>& lines, std::size_t from, std::size_t to) {
-  std::string text;
-  for (std::size_t i = from; i < to; ++i) text += lines[i];
-  return text;
-}
-
-/// The last line of `import --json`.
-Json import(Cli& cli, const std::vector<std::string>& paths, int code = 0) {
-  std::vector<std::string> arguments = {"import"};
-  arguments.insert(arguments.end(), paths.begin(), paths.end());
-  arguments.push_back("--json");
-  const CliRun run = cli.run(arguments);
-  INFO(run.err);
-  CHECK(run.code == code);
-  const auto lines = json_lines(run.out);
-  REQUIRE_FALSE(lines.empty());
-  return lines.back();
-}
-
-/// Calls of all sessions in the journal, copies removed.
-std::vector<replay::Call> journalled(Cli& cli) {
-  EventSink sink;
-  MemoryJournal journal(cli.store);
-  const auto sessions = journal.sessions("").value();
-  for (const auto& info : sessions) {
-    auto& events = sink.sessions[info.session.str()];
-    const auto read = journal.read(info.session, 1, journal::ReadMode::strict, [&](const auto& e) {
-      events.emplace_back(as_text(e.bytes));
-      return true;
-    });
-    REQUIRE(read.has_value());
-  }
-  return calls_of_events(sink);
 }
 
 /// What a report would show, as text.

@@ -285,7 +285,7 @@ TEST_CASE("codex: a line of 64 MiB is read, and what follows it") {
   text += "\"}]}]}}\n";
   text += R"({"type":"event_msg","timestamp":"2026-10-02T10:06:00.000Z","payload":{"type":)"
           R"("token_count","info":{"total_token_usage":{"input_tokens":900,"output_tokens":90,)"
-          R"("total_tokens":990}}}})"
+          R"("cached_input_tokens":0,"total_tokens":990}}}})"
           "\n";
   write_file(dir.path() / "rollout-2026-10-02T10-00-00-0a05.jsonl", text);
   const Read read = figures_of({dir.str()});
