@@ -150,6 +150,7 @@ TEST_CASE("the old shape asks first and shows the transcript last") {
 
 TEST_CASE("reasoning and temperature of a summary are what its arm asks for") {
   ModelChoice choice;
+  choice.codec = find_codec("anthropic");
   choice.params.thinking_budget_tokens = 4'000;
   choice.params.reasoning_effort = "high";
   SummaryAsk ask;
