@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/nearest.h"
 #include "replay/price_file.h"
 
 namespace daybook::replay {
@@ -111,6 +112,24 @@ std::size_t fit(const PriceRow& row, const std::vector<std::string>& names) {
   return best;
 }
 
+/// A misspelt provider would have rows that no call ever finds.
+Result<void> check_named(const PriceFile& file,
+                         const std::map<std::string, PriceProvider, std::less<>>& before) {
+  for (const NamedProvider& named : file.named) {
+    if (file.providers.contains(named.name) || before.contains(named.name)) continue;
+    std::vector<std::string> known;
+    for (const auto* all : {&file.providers, &before}) {
+      for (const auto& [name, provider] : *all) known.push_back(name);
+    }
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("{}: there is no provider '{}'{}; one of your own needs a table "
+                    "[providers.{}]",
+                    named.where, named.name, engine::suggestion(named.name, known), named.name));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view name_of(TokenClass what) {
@@ -165,6 +184,7 @@ PriceBook PriceBook::shipped() {
 Result<void> PriceBook::add(std::string_view toml, std::string_view file) {
   auto read = read_prices(toml, file);
   if (!read) return fail(std::move(read.error()));
+  DAYBOOK_TRY(check_named(*read, providers_));
   Layer layer;
   layer.first_row = rows_.size();
   for (PriceRow& row : read->rows) rows_.push_back(std::move(row));

@@ -161,6 +161,10 @@ class RowReader {
       inner.number("above", above, 1, std::numeric_limits<std::int64_t>::max());
       context.above = above.value_or(0);
       inner.boolean("inclusive", context.inclusive);
+      if (above && std::ranges::count(row_.long_contexts, *above, &LongContext::above) > 0) {
+        inner.fail_at(*table->get("above"),
+                      fmt::format("the threshold {} is there twice: which prices hold?", *above));
+      }
       read_rates(inner, context.rates);
       Multipliers tiers;
       read_multipliers(inner, "tiers", tiers);
@@ -265,6 +269,10 @@ class RowReader {
   PriceRow row_;
 };
 
+std::string place_of(std::string_view file, const toml::node& node) {
+  return fmt::format("{}:{}:{}", file, node.source().begin.line, node.source().begin.column);
+}
+
 Result<void> read_providers(TableReader& top, std::string_view file, PriceFile& out) {
   const toml::table* tables = top.table("providers");
   if (tables == nullptr) return {};
@@ -279,6 +287,9 @@ Result<void> read_providers(TableReader& top, std::string_view file, PriceFile& 
     provider.also = reader.strings("also");
     provider.lists = reader.strings("lists");
     DAYBOOK_TRY(reader.finish());
+    for (std::size_t i = 0; i < provider.lists.size(); ++i) {
+      out.named.push_back({provider.lists[i], place_of(file, *(*table)["lists"][i].node())});
+    }
     out.providers.insert_or_assign(std::string(name.str()), std::move(provider));
   }
   return {};
@@ -320,6 +331,9 @@ Result<PriceFile> read_top(const toml::table& root, std::string_view file) {
       }
       auto row = RowReader(*table, file).read();
       if (!row) return fail(std::move(row.error()));
+      if (const toml::node* provider = table->get("provider")) {
+        out.named.push_back({row->provider, place_of(file, *provider)});
+      }
       out.rows.push_back(std::move(*row));
     }
   }

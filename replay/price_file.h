@@ -5,9 +5,16 @@
 
 namespace daybook::replay {
 
+/// A provider that a row or a `lists` names. It may stand in another file.
+struct NamedProvider {
+  std::string name;
+  std::string where;  // "FILE:LINE:COLUMN"
+};
+
 struct PriceFile {
   std::vector<PriceRow> rows;
   std::map<std::string, PriceProvider, std::less<>> providers;
+  std::vector<NamedProvider> named;
 };
 
 /// Errors are `invalid_argument`: file, line, column, what was expected, the nearest known key.

@@ -116,6 +116,7 @@ TEST_CASE("who bills decides") {
 
 TEST_CASE("a name at two vendors is not priced for a caller of neither") {
   const std::string two =
+      "[providers.p]\n[providers.q]\n"
       "[[price]]\nprovider = \"p\"\nmodels = [\"m\"]\ninput = 1\n"
       "[[price]]\nprovider = \"q\"\nmodels = [\"m\"]\ninput = 2\n";
   const PriceBook book = book_of({two.c_str()});
@@ -129,7 +130,7 @@ TEST_CASE("a user's file goes over the shipped rows, and where it is silent they
   REQUIRE(book.add(row("\"claude-opus-5\"", 1, "valid_from = 2026-11-01") +
                        row("\"own-model\"", 7) +
                        "[[price]]\nprovider = \"work\"\nmodels = [\"gpt-5\"]\ninput = 0.5\n"
-                       "[providers.openrouter]\nlists = [\"openai\"]\n",
+                       "[providers.openrouter]\nlists = [\"openai\"]\n[providers.work]\n",
                    "mine.toml"));
   CHECK(input_of(book, "anthropic", "claude-opus-5", at("2026-10-31T23:59:59Z")) == "5");
   CHECK(input_of(book, "anthropic", "claude-opus-5", at("2026-11-01T00:00:00Z")) == "1");
@@ -208,6 +209,30 @@ TEST_CASE("mistakes are named with file, line, column and the nearest key") {
   CHECK(error_of("[[price]]\nmodels = [\"m\"]\ncache_write = 1\ncache_write_1h = 2\n") ==
         "p.toml:1:1: 'cache_write' is the price of every write: with it there is no "
         "'cache_write_5m' or 'cache_write_1h'");
+}
+
+TEST_CASE("a provider that nobody knows is a mistake, not a row that no call finds") {
+  PriceBook book = PriceBook::shipped();
+  const std::size_t rows = book.rows().size();
+  const auto wrong = [&](const std::string& toml) {
+    const auto added = book.add(toml, "p.toml");
+    CHECK(book.rows().size() == rows);
+    return added ? "" : added.error().message;
+  };
+  CHECK(wrong("[[price]]\nprovider = \"antropic\"\nmodels = [\"m\"]\n") ==
+        "p.toml:2:12: there is no provider 'antropic'; did you mean 'anthropic'?; one of your own "
+        "needs a table [providers.antropic]");
+  CHECK(
+      wrong("[providers.work]\nlists = [\"anthropic\", \"opnai\"]\n") ==
+      "p.toml:2:23: there is no provider 'opnai'; did you mean 'openai'?; one of your own needs a "
+      "table [providers.opnai]");
+  CHECK(book.add("[[price]]\nprovider = \"own\"\nmodels = [\"m\"]\n[providers.own]\n", "p.toml"));
+}
+
+TEST_CASE("one threshold has one price") {
+  CHECK(error_of("[[price]]\nmodels = [\"m\"]\n"
+                 "long = [{ above = 5, input = 1 }, { above = 5, input = 2 }]\n") ==
+        "p.toml:3:45: the threshold 5 is there twice: which prices hold?");
 }
 
 TEST_CASE("two rows for one name and moment are refused") {

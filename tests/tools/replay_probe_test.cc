@@ -79,6 +79,7 @@ struct Replayed {
   }
 
   static constexpr const char* kPrices = R"(
+[providers.fake]
 [[price]]
 provider = "fake"
 models = ["m"]

@@ -159,6 +159,7 @@ struct Recorded {
   }
 
   static constexpr const char* kPrices = R"(
+[providers.fake]
 [[price]]
 provider = "fake"
 models = ["m"]
