@@ -10,6 +10,7 @@
 #include "tests/bench/child.h"
 #include "tests/bench/log_comparison.h"
 #include "tests/bench/log_tree.h"
+#include "tests/bench/long_log.h"
 #include "tests/support/temp_dir.h"
 #include "tools/log_calls.h"
 #include "tools/log_file.h"
@@ -101,6 +102,7 @@ int log_bench() {
                  }).value;
   failures += compare_with_ccusage(dir.str(), tree);
   failures += measure_passes(dir.str());
+  failures += measure_long_logs(dir.str());
   const LogTree small =
       in_child([&] { return make_log_tree(dir.str("small"), kImportBytes, kSeed); }).value;
   return failures + measure_import(dir.str(), small);
