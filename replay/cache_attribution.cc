@@ -53,54 +53,17 @@ const CachePortion* CallVerdict::main_loss() const {
 }
 
 CacheAttributor::CacheAttributor(const CacheRuleBook& book, SegmentBytes bytes)
-    : book_(book), bytes_(std::move(bytes)) {}
+    : book_(book), bytes_(std::move(bytes)), completer_(book) {}
 
 CacheAttributor::~CacheAttributor() = default;
-
-/// What a transcript does not tell: that something precedes the messages, and where markers are.
-void CacheAttributor::complete(CacheCall& call) const {
-  const CacheRules& rules = book_.rules(call);
-  const auto chain = chains_.find(chain_key(call.session, call.lineage));
-  const bool known = chain != chains_.end() && !chain->second.calls.empty();
-  std::uint64_t head = known ? chain->second.head_bytes : 0;
-  if (!known && call.input()) {
-    const double ratio = scale_.tokens_per_byte();
-    std::uint64_t bytes = 0;
-    for (const CacheSegment& segment : call.segments) bytes += segment.bytes;
-    const double total = static_cast<double>(*call.input()) / ratio;
-    head = static_cast<std::uint64_t>(std::max(1.0, total - static_cast<double>(bytes)));
-  }
-  CacheSegment opaque;
-  opaque.area = CacheArea::tools;
-  opaque.content = Digest::of("head of " + call.session + '\n' + call.lineage);
-  opaque.bytes = head;
-  call.segments.insert(call.segments.begin(), opaque);
-  if (rules.lookup != CacheLookup::markers) return;
-  schema::CacheTtl ttl = written_ttl(call);
-  if (ttl == schema::CacheTtl::none && known && !chain->second.calls.back()->marks.empty()) {
-    ttl = chain->second.calls.back()->marks.back().ttl;
-  }
-  if (ttl == schema::CacheTtl::none) ttl = schema::CacheTtl::minutes_5;
-  const std::size_t messages = area_of(call, CacheArea::messages).size();
-  call.marks.clear();
-  if (call.segments.size() > messages) {
-    call.marks.push_back({static_cast<std::uint32_t>(call.segments.size() - messages - 1), ttl});
-  }
-  if (known) {
-    // Clients keep a marker where the last request ended.
-    const std::size_t shared = common_prefix(call.segments, chain->second.calls.back()->segments);
-    if (shared > call.marks.back().segment + 1 && shared < call.segments.size()) {
-      call.marks.push_back({static_cast<std::uint32_t>(shared - 1), ttl});
-    }
-  }
-  if (messages > 0) {
-    call.marks.push_back({static_cast<std::uint32_t>(call.segments.size() - 1), ttl});
-  }
-}
 
 /// The call of the same chain that this one goes on from.
 CacheAttributor::Shared CacheAttributor::predecessor(const CacheCall& call) const {
   const auto found = chains_.find(chain_key(call.session, call.lineage));
+  if (found != chains_.end() && !found->second.calls.empty()) {
+    const Shared& last = found->second.calls.back();
+    if (common_prefix(last->segments, call.segments) == last->segments.size()) return last;
+  }
   std::vector<Shared> pool;
   if (found != chains_.end()) pool.assign(found->second.calls.begin(), found->second.calls.end());
   if (pool.empty() && call.forked) {
@@ -159,11 +122,11 @@ CacheAttributor::Shared CacheAttributor::shared_beginning(const CacheCall& call)
   }
   if (best == nullptr) return nullptr;
   auto cut = std::make_shared<CacheCall>(*best);
-  cut->segments.resize(length);
+  cut->segments.shorten(length);
   std::erase_if(cut->marks, [&](const CacheMark& mark) { return mark.segment >= length; });
   if (rules.lookup == CacheLookup::markers) {
     if (cut->marks.empty()) return nullptr;
-    cut->segments.resize(cut->marks.back().segment + 1);
+    cut->segments.shorten(cut->marks.back().segment + 1);
   }
   // Its total is that of the whole request, not of this beginning.
   cut->usage.input_total.reset();
@@ -200,7 +163,7 @@ void CacheAttributor::attribute(CallVerdict& verdict, const Baseline& baseline) 
 }
 
 CallVerdict CacheAttributor::take(CacheCall given) {
-  if (given.evidence == schema::Evidence::rebuilt) complete(given);
+  completer_.complete(given, scale_.tokens_per_byte());
   CallVerdict verdict;
   verdict.call = std::make_shared<const CacheCall>(std::move(given));
   const CacheCall& call = *verdict.call;
@@ -213,6 +176,7 @@ CallVerdict CacheAttributor::take(CacheCall given) {
     if (verdict.measured) {
       auto finding = ladder_.take(call, book_.rules(call));
       if (finding.first) verdict.fresh_leaf = Leaf::cold;
+      verdict.since = finding.since;
       for (auto& [causes, tokens] : finding.lost) {
         verdict.lost.push_back({std::move(causes), tokens});
       }
@@ -223,14 +187,15 @@ CallVerdict CacheAttributor::take(CacheCall given) {
   const Baseline baseline = baseline_of(call);
   if (baseline.call == nullptr || baseline.cold) verdict.fresh_leaf = Leaf::cold;
   if (!baseline.cold) verdict.baseline = baseline.call;
+  if (verdict.baseline != nullptr) verdict.since = verdict.baseline->start;
   if (verdict.measured && !call.segments.empty()) {
-    Prompt prompt = layout(call, book_.rules(call), {});
+    const Prompt prompt = layout(call, book_.rules(call), {});
     // The figure for a marker goes first: providers count a few tokens behind the last one.
     const std::uint64_t cached = verdict.read + call.usage.cache_write.value_or(0);
     if (book_.rules(call).lookup == CacheLookup::markers && !prompt.marks.empty() && cached > 0) {
-      scale_.pin(prompt.points[prompt.marks.back().segment], cached);
+      scale_.pin(prompt, prompt.marks.back().segment, cached);
     }
-    scale_.pin(prompt.points.back(), verdict.input);
+    scale_.pin(prompt, prompt.points.size() - 1, verdict.input);
   }
   if (baseline.call != nullptr && verdict.measured) attribute(verdict, baseline);
   DAYBOOK_CHECK(verdict.read + verdict.lost_tokens() <= verdict.input);
@@ -245,25 +210,21 @@ void CacheAttributor::remember(const CallVerdict& verdict) {
   const std::int64_t first_byte = call.first_byte != 0 ? call.first_byte : call.end;
   // Without a byte of an answer nothing says that the request was processed.
   if (!call.answered && call.first_byte == 0) return;
-  Prompt prompt = layout(call, rules, {});
-  scale_.estimate(prompt);
-  const CacheRead read = store_.read(prompt, rules, call.start, {});
+  const Prompt prompt = layout(call, rules, {});
+  const CacheRead read = store_.read(prompt, rules, call.start, {}, scale_);
   // A read that ends at a marker tells how many tokens precede it.
   if (rules.lookup == CacheLookup::markers && read.point && verdict.read > 0 &&
       read.allows(verdict.read)) {
-    scale_.pin(prompt.points[*read.point], verdict.read);
+    scale_.pin(prompt, *read.point, verdict.read);
   }
   store_.write(prompt, rules, call.start, std::max(first_byte, call.start), read);
   if (std::ranges::find(rules.scope, RuleTruth::maybe) != std::end(rules.scope)) {
     const Prompt apart = layout(call, rules, {true, std::nullopt});
-    const CacheRead again = store_.read(apart, rules, call.start, {});
+    const CacheRead again = store_.read(apart, rules, call.start, {}, scale_);
     store_.write(apart, rules, call.start, std::max(first_byte, call.start), again);
   }
   if (!call.answered) return;
   Chain& chain = chains_[chain_key(call.session, call.lineage)];
-  if (call.evidence == schema::Evidence::rebuilt) {
-    chain.head_bytes = call.segments.front().bytes;
-  }
   chain.used = ++clock_;
   chain.calls.push_back(verdict.call);
   if (chain.calls.size() > kCallsKept) chain.calls.pop_front();

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "replay/cache_complete.h"
 #include "replay/cache_diff.h"
 #include "replay/cache_ladder.h"
 #include "replay/cache_leaf.h"
@@ -33,6 +34,7 @@ struct CachePortion {
 struct CallVerdict {
   std::shared_ptr<const CacheCall> call;
   std::shared_ptr<const CacheCall> baseline;  // what it could have read from; null: nothing
+  std::int64_t since = 0;                     // start of the call it goes on from; 0: not known
   bool measured = false;                      // the input tokens were reported
   std::uint64_t input = 0;
   std::uint64_t read = 0;
@@ -65,7 +67,6 @@ class CacheAttributor {
   };
   struct Trial;
 
-  void complete(CacheCall& call) const;
   Baseline baseline_of(const CacheCall& call);
   Shared predecessor(const CacheCall& call) const;
   Shared shared_beginning(const CacheCall& call) const;
@@ -78,14 +79,14 @@ class CacheAttributor {
   CacheStore store_;
   TokenScale scale_;  // its points belong to one model each
   struct Chain {
-    std::deque<Shared> calls;      // the latest, newest last
-    std::uint64_t head_bytes = 0;  // of what precedes the messages and is not known
-    std::uint64_t used = 0;        // clock of the last use
+    std::deque<Shared> calls;  // the latest, newest last
+    std::uint64_t used = 0;    // clock of the last use
   };
   std::map<std::string, Chain> chains_;  // by session and lineage
   std::deque<Shared> recent_;            // of all chains
   std::uint64_t clock_ = 0;
   CacheLadder ladder_;
+  RequestCompleter completer_;
 };
 
 }  // namespace daybook::replay

@@ -125,6 +125,10 @@ const Json* at_path(const Json& object, std::initializer_list<const char*> path)
   return at;
 }
 
+std::size_t length_of(const RequestSegments::List& list) {
+  return list == nullptr ? 0 : list->size();
+}
+
 struct ParamSource {
   const char* leaf;
   std::initializer_list<const char*> path;
@@ -203,6 +207,38 @@ CacheSegment CallReader::segment(const BlobRef& ref, CacheArea area) {
   return made;
 }
 
+/// A request that grows from the one before is read from where it does.
+const SegmentList& CallReader::segments(const Call& call, const std::string& chain) {
+  static const SegmentList kNone;
+  const RequestSegments& request = call.request;
+  if (!request.tools && !request.system && !request.messages) return kNone;
+  Latest& latest = latest_[chain];
+  const auto begins = [](const RequestSegments::List& whole, const RequestSegments::List& start) {
+    if (whole == start || length_of(start) == 0) return true;
+    return length_of(start) <= length_of(whole) &&
+           std::equal(start->begin(), start->end(), whole->begin());
+  };
+  const auto same = [&](const RequestSegments::List& a, const RequestSegments::List& b) {
+    return length_of(a) == length_of(b) && begins(a, b);
+  };
+  const bool grown = same(request.tools, latest.request.tools) &&
+                     same(request.system, latest.request.system) &&
+                     begins(request.messages, latest.request.messages);
+  const auto add = [&](const RequestSegments::List& list, std::size_t from, CacheArea area) {
+    for (std::size_t i = from; i < length_of(list); ++i) {
+      latest.segments.push_back(segment((*list)[i], area));
+    }
+  };
+  if (!grown) {
+    latest.segments.clear();
+    add(request.tools, 0, CacheArea::tools);
+    add(request.system, 0, CacheArea::system);
+  }
+  add(request.messages, grown ? length_of(latest.request.messages) : 0, CacheArea::messages);
+  latest.request = request;
+  return latest.segments;
+}
+
 CacheCall CallReader::read(const Call& call) {
   CacheCall made;
   made.session = call.session->id;
@@ -243,14 +279,9 @@ CacheCall CallReader::read(const Call& call) {
   } else if (call.diagnostics && bytes_) {
     made.verdict = bytes_(BlobRef::from(call.diagnostics->blob.get())).value_or("");
   }
-  const auto add = [&](const RequestSegments::List& list, CacheArea area) {
-    if (!list) return;
-    for (const BlobRef& ref : *list) made.segments.push_back(segment(ref, area));
-  };
-  add(call.request.tools, CacheArea::tools);
-  add(call.request.system, CacheArea::system);
-  const auto first_message = static_cast<std::uint32_t>(made.segments.size());
-  add(call.request.messages, CacheArea::messages);
+  made.segments = segments(call, made.session + '\n' + made.lineage);
+  const auto first_message =
+      static_cast<std::uint32_t>(made.segments.size() - length_of(call.request.messages));
   if (call.request.marker_ttl != schema::CacheTtl::none) {
     // The codec marks the end of what precedes the messages, too.
     if (first_message > 0) made.marks.push_back({first_message - 1, call.request.marker_ttl});
@@ -258,7 +289,7 @@ CacheCall CallReader::read(const Call& call) {
       made.marks.push_back({first_message + index, call.request.marker_ttl});
     }
   }
-  if (std::ranges::any_of(made.segments, &CacheSegment::image)) {
+  if (made.segments.has_image()) {
     made.params.push_back({"image", "present"});
   }
   std::ranges::sort(made.params, {}, &CacheParam::name);

@@ -12,25 +12,9 @@
 #include <vector>
 
 #include "replay/call.h"
+#include "replay/segment_list.h"
 
 namespace daybook::replay {
-
-/// In the order in which a prompt is laid out.
-enum class CacheArea : std::uint8_t { tools, system, messages };
-
-struct CacheSegment {
-  CacheArea area = CacheArea::messages;
-  Digest content;
-  std::uint64_t bytes = 0;
-  std::uint32_t blocks = 1;  // content blocks in it, as a provider counts its lookback
-  bool plain_user = false;   // a message of a person, without a tool's result
-  bool image = false;        // holds an image
-  Digest stripped = {};      // content without its reasoning; zero: it has none
-  std::uint64_t stripped_bytes = 0;
-  Digest raw = {};  // of the recorded bytes, for showing them
-
-  bool operator==(const CacheSegment& other) const { return content == other.content; }
-};
 
 /// The prefix up to the end of a segment may be cached.
 struct CacheMark {
@@ -69,7 +53,7 @@ struct CacheCall {
   std::string provider_kind;
   CacheScope scope;
   std::vector<CacheParam> params;  // by name
-  std::vector<CacheSegment> segments;
+  SegmentList segments;
   std::vector<CacheMark> marks;  // ascending
   /// What of the request is known. Not known markers are assumed at its end.
   schema::Evidence evidence = schema::Evidence::exact;
@@ -104,13 +88,21 @@ class CallReader {
   CacheCall read(const Call& call);
 
  private:
+  /// What the latest call of a chain was made of, and its segments.
+  struct Latest {
+    RequestSegments request;
+    SegmentList segments;
+  };
+
   CacheSegment segment(const BlobRef& ref, CacheArea area);
+  const SegmentList& segments(const Call& call, const std::string& chain);
 
   struct DigestHash {
     std::size_t operator()(const Digest& digest) const { return digest.lo; }
   };
   SegmentBytes bytes_;
   std::unordered_map<Digest, CacheSegment, DigestHash> known_;  // messages that were parsed
+  std::unordered_map<std::string, Latest> latest_;              // by session and lineage
 };
 
 /// Settings from a request's parameters (JSON members without braces), by the names above.

@@ -15,7 +15,12 @@ namespace {
 
 constexpr std::size_t kWindow = 80;
 
-using Segments = std::vector<CacheSegment>;
+using Segments = std::span<const CacheSegment>;
+
+/// Segments that both begin with.
+std::size_t shared_by(Segments a, Segments b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -152,21 +157,27 @@ class Differ {
                       first_of(before_, area) + static_cast<std::uint32_t>(index)});
   }
 
-  static bool contains(const Segments& all, const CacheSegment& one) {
+  static bool contains(Segments all, const CacheSegment& one) {
     return std::ranges::find(all, one) != all.end();
   }
 
+  static bool same(Segments a, Segments b) { return std::ranges::equal(a, b); }
+
   static bool same_set(Segments a, Segments b) {
-    std::ranges::sort(a, {}, &CacheSegment::content);
-    std::ranges::sort(b, {}, &CacheSegment::content);
-    return a == b;
+    const auto sorted = [](Segments segments) {
+      std::vector<Digest> contents;
+      for (const CacheSegment& each : segments) contents.push_back(each.content);
+      std::ranges::sort(contents);
+      return contents;
+    };
+    return a.size() == b.size() && sorted(a) == sorted(b);
   }
 
   void tools() {
     const Segments old = area_of(before_, CacheArea::tools);
     const Segments now = area_of(now_, CacheArea::tools);
-    if (old == now) return;
-    const std::size_t at = common_prefix(old, now);
+    if (same(old, now)) return;
+    const std::size_t at = shared_by(old, now);
     const auto old_text = at < old.size() ? text(old[at]) : std::nullopt;
     const auto new_text = at < now.size() ? text(now[at]) : std::nullopt;
     const std::string old_name = old_text ? tool_name(*old_text) : "";
@@ -178,7 +189,7 @@ class Differ {
     add_at(tools_leaf(old, now, at, old_text, new_text), CacheArea::tools, at, std::move(detail));
   }
 
-  Leaf tools_leaf(const Segments& old, const Segments& now, std::size_t at,
+  Leaf tools_leaf(Segments old, Segments now, std::size_t at,
                   const std::optional<std::string>& old_text,
                   const std::optional<std::string>& new_text) const {
     if (same_set(old, now)) return Leaf::tools_reordered;
@@ -202,8 +213,8 @@ class Differ {
   void system() {
     const Segments old = area_of(before_, CacheArea::system);
     const Segments now = area_of(now_, CacheArea::system);
-    if (old == now) return;
-    const std::size_t at = common_prefix(old, now);
+    if (same(old, now)) return;
+    const std::size_t at = shared_by(old, now);
     Leaf leaf = Leaf::system_other;
     if (at < old.size() && at < now.size()) {
       const auto old_text = text(old[at]);
@@ -216,26 +227,27 @@ class Differ {
   void messages() {
     const Segments old = area_of(before_, CacheArea::messages);
     const Segments now = area_of(now_, CacheArea::messages);
-    const std::size_t at = common_prefix(old, now);
+    // Long histories are compared from where they are not known to be the same.
+    std::size_t at = 0;
+    const std::size_t shared = common_prefix(before_.segments, now_.segments);
+    const std::size_t first = before_.segments.size() - old.size();
+    if (shared > first && now_.segments.size() - now.size() == first) at = shared - first;
+    at += shared_by(old.subspan(at), now.subspan(at));
     if (at == old.size()) return;
     const std::string detail = fmt::format("messages[{}]", at);
     if (now_.after_compaction) return add_at(Leaf::compaction, CacheArea::messages, at, detail);
     add_at(messages_leaf(old, now, at), CacheArea::messages, at, detail);
   }
 
-  Leaf messages_leaf(const Segments& old, const Segments& now, std::size_t at) const {
-    const std::span<const CacheSegment> lost(old.begin() + static_cast<std::ptrdiff_t>(at),
-                                             old.end());
-    const std::span<const CacheSegment> came(now.begin() + static_cast<std::ptrdiff_t>(at),
-                                             now.end());
+  Leaf messages_leaf(Segments old, Segments now, std::size_t at) const {
+    const Segments lost = old.subspan(at);
+    const Segments came = now.subspan(at);
     const auto kept = std::ranges::count_if(lost, [&](const CacheSegment& each) {
       return std::ranges::find(came, each) != came.end();
     });
     // A branch shares nothing with what it leaves behind, and is not longer than it.
     if (now_.forked || (kept == 0 && now.size() <= old.size() && at > 0)) return Leaf::fork;
-    if (came.size() >= lost.size() &&
-        same_set({lost.begin(), lost.end()},
-                 {came.begin(), came.begin() + static_cast<std::ptrdiff_t>(lost.size())})) {
+    if (came.size() >= lost.size() && same_set(lost, came.first(lost.size()))) {
       return Leaf::message_reordered;
     }
     // The history goes on right behind a part that was left out, or put in.
@@ -313,11 +325,7 @@ std::vector<CacheCause> differences(const CacheCall& before, const CacheCall& no
   return Differ(before, now, rules, bytes).run();
 }
 
-std::size_t common_prefix(const Segments& a, const Segments& b) {
-  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
-
-std::vector<CacheSegment> area_of(const CacheCall& call, CacheArea area) {
+std::span<const CacheSegment> area_of(const CacheCall& call, CacheArea area) {
   const auto of_area = std::ranges::equal_range(call.segments, area, {}, &CacheSegment::area);
   return {of_area.begin(), of_area.end()};
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,7 @@ Leaf volatile_kind(std::string_view before, std::string_view after);
 std::vector<CacheCause> differences(const CacheCall& before, const CacheCall& now,
                                     const CacheRules& rules, const SegmentBytes& bytes);
 
-/// Segments that both begin with.
-std::size_t common_prefix(const std::vector<CacheSegment>& a, const std::vector<CacheSegment>& b);
-
-/// A call's segments of one area.
-std::vector<CacheSegment> area_of(const CacheCall& call, CacheArea area);
+/// A call's segments of one area; valid until a list grows that shares them.
+std::span<const CacheSegment> area_of(const CacheCall& call, CacheArea area);
 
 }  // namespace daybook::replay

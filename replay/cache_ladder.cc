@@ -116,6 +116,7 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
   if (now.ttl == schema::CacheTtl::none && chain.any) now.ttl = chain.last.ttl;
   Finding finding;
   finding.first = !chain.any;
+  finding.since = chain.any ? chain.last.start : 0;
   if (chain.any && !call.usage.cache_read) {
     finding.reusable = std::min(chain.last.cached, input);
     if (finding.reusable > 0) {

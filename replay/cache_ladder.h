@@ -18,6 +18,7 @@ class CacheLadder {
   struct Finding {
     std::uint64_t reusable = 0;  // what could have been read
     bool first = false;          // of its chain
+    std::int64_t since = 0;      // start of the call before; 0: not known
     std::vector<std::pair<CauseSet, std::uint64_t>> lost;
   };
 

@@ -87,6 +87,8 @@ CacheRates rates_of(const PriceBook& book, const CacheCall& call) {
 
 CacheRates CallPrices::of(const CacheCall& call) {
   CacheRates out;
+  // A count that cannot be right has no price.
+  if (!class_counts(call.usage).plausible) return out;
   const auto [rows, fresh] = rows_.try_emplace({call.scope.provider, call.scope.model});
   if (fresh) rows->second = book_.rows_for(call.scope.provider, call.scope.model);
   const CallRates rates =

@@ -50,6 +50,7 @@ void CacheReport::add(const CallVerdict& verdict, const CallMoney& money) {
     ++by_cause[CauseSet::sole(Leaf::unmeasured)].calls;
     return;
   }
+  without_output += call.usage.output ? 0 : 1;
   contradictions += verdict.contradicted ? 1 : 0;
   const std::uint64_t lost_here = verdict.lost_tokens();
   input += verdict.input;
@@ -139,7 +140,7 @@ std::optional<Money> CacheReport::recoverable(const CauseSet& causes) const {
     }
   }
   if (!sold) return {};
-  return sum;
+  return std::min(sum, found->second.waste);
 }
 
 Money CacheReport::recoverable() const {

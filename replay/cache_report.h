@@ -63,6 +63,7 @@ class CacheReport {
 
   std::uint64_t calls = 0;
   std::uint64_t unmeasured_calls = 0;  // no usage at all
+  std::uint64_t without_output = 0;    // with usage, but not the output's
   std::uint64_t contradictions = 0;    // read more than the rules allow
   std::uint64_t input = 0;
   std::uint64_t read = 0;
@@ -77,8 +78,9 @@ class CacheReport {
   std::map<std::string, CacheSum> by_introduced;
   std::map<std::string, SessionSum> by_session;
   std::map<std::string, HourSum> hours_by_session;
-  /// What the remedy of a cause would win back, its own cost taken off. Remedies of expiry are
-  /// taken where they pay, session by session. Absent: not to be told.
+  /// What the remedy of a cause would win back, its own cost taken off; never more than its waste.
+  /// Arithmetic over the recorded figures, not a simulation: remedies of expiry are taken where
+  /// they pay, session by session. Absent: not to be told.
   std::optional<Money> recoverable(const CauseSet& causes) const;
   Money recoverable() const;  // of all causes of which it can be told
   /// By the provider's label and our agreement with it.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <unordered_set>
 
 namespace daybook::replay {
 namespace {
@@ -60,11 +62,40 @@ std::vector<CacheMark> accepted_marks(const CacheCall& call, const CacheRules& r
   return marks;
 }
 
+/// What tells apart the ways in which one list of segments can be laid out, but for stripping.
+Digest layout_key(const Digest& seed, const CacheCall& call, const CacheRules& rules) {
+  Digest key = chained(seed, call.scope.model);
+  for (const CacheArea area : {CacheArea::system, CacheArea::messages}) {
+    key = with_params(chained(key, rules.family), call, rules, area);
+  }
+  return key;
+}
+
 std::uint64_t floored(std::uint64_t tokens, std::uint64_t block) {
   return block <= 1 ? tokens : tokens - tokens % block;
 }
 
 }  // namespace
+
+struct PromptChains {
+  struct Chain {
+    Digest key;
+    std::size_t strip = 0;
+    GrowingList<PromptPoint> points;  // of the longest list that was laid out
+  };
+  std::vector<Chain> chains;
+  std::size_t next = 0;  // that gives way
+
+  Chain& of(const Digest& key, std::size_t strip) {
+    constexpr std::size_t kMost = 8;
+    const auto found = std::ranges::find(chains, key, &Chain::key);
+    if (found != chains.end()) return *found;
+    if (chains.size() < kMost) return chains.emplace_back(Chain{key, strip, {}});
+    Chain& chain = chains[next++ % kMost];
+    chain = {key, strip, {}};
+    return chain;
+  }
+};
 
 std::vector<CacheWorld> worlds_of(const CacheRules& rules) {
   const bool life = !rules.ttl_s.settled() || !rules.ttl_1h_s.settled();
@@ -87,31 +118,40 @@ std::vector<CacheWorld> worlds_of(const CacheRules& rules) {
 }
 
 std::size_t strip_before(const CacheCall& call, const CacheRules& rules) {
-  if (!rules.strips_reasoning) return 0;
-  for (std::size_t i = call.segments.size(); i > 0; --i) {
-    if (call.segments[i - 1].plain_user) return i - 1;
-  }
-  return 0;
+  const std::size_t end = rules.strips_reasoning ? call.segments.plain_user_end() : 0;
+  return end == 0 ? 0 : end - 1;
 }
 
-Prompt layout(const CacheCall& call, const CacheRules& rules, const LayoutOptions& options) {
-  Prompt prompt;
-  prompt.seed =
-      with_params(scope_seed(call, rules, options.maybe_scopes), call, rules, CacheArea::tools);
-  prompt.marks = accepted_marks(call, rules);
-  prompt.points.reserve(call.segments.size());
-  const std::size_t strip = options.strip_before.value_or(strip_before(call, rules));
+namespace {
+
+/// Keeps the points up to the first that another `strip` changes.
+void strip_otherwise(PromptChains::Chain& chain, const SegmentList& segments, std::size_t strip) {
+  const std::size_t from = std::min(chain.strip, strip);
+  const std::size_t to = std::max(chain.strip, strip);
+  chain.strip = strip;
+  for (std::size_t i = from; i < std::min(to, chain.points.size()); ++i) {
+    if (!segments[i].stripped.is_zero()) return chain.points.shorten(i);
+  }
+}
+
+/// Lays out what the chain does not have yet.
+void extend(PromptChains::Chain& chain, const CacheCall& call, const CacheRules& rules,
+            const Digest& seed) {
   PromptPoint at;
-  at.cache = prompt.seed;
+  at.cache = seed;
   at.content = Digest::of(call.scope.model);
   CacheArea area = CacheArea::tools;
-  for (std::size_t i = 0; i < call.segments.size(); ++i) {
+  if (const std::size_t have = chain.points.size(); have > 0) {
+    at = chain.points.back();
+    area = call.segments[have - 1].area;
+  }
+  for (std::size_t i = chain.points.size(); i < call.segments.size(); ++i) {
     const CacheSegment& segment = call.segments[i];
     while (area < segment.area) {
       area = static_cast<CacheArea>(static_cast<int>(area) + 1);
       at.cache = with_params(at.cache, call, rules, area);
     }
-    const bool stripped = i < strip && !segment.stripped.is_zero();
+    const bool stripped = i < chain.strip && !segment.stripped.is_zero();
     const Digest& content = stripped ? segment.stripped : segment.content;
     const std::uint64_t bytes = stripped ? segment.stripped_bytes : segment.bytes;
     // The area counts: the same text as a tool and as a message are two things.
@@ -120,16 +160,58 @@ Prompt layout(const CacheCall& call, const CacheRules& rules, const LayoutOption
     at.bytes += bytes;
     at.blocks += segment.blocks;
     at.message = segment.area == CacheArea::messages;
-    prompt.points.push_back(at);
+    chain.points.push_back(at);
   }
+}
+
+}  // namespace
+
+Prompt layout(const CacheCall& call, const CacheRules& rules, const LayoutOptions& options) {
+  Prompt prompt;
+  prompt.seed =
+      with_params(scope_seed(call, rules, options.maybe_scopes), call, rules, CacheArea::tools);
+  prompt.marks = accepted_marks(call, rules);
+  const std::size_t strip = options.strip_before.value_or(strip_before(call, rules));
+  auto& chains = call.segments.chains();
+  if (chains == nullptr) chains = std::make_shared<PromptChains>();
+  PromptChains::Chain& chain = chains->of(layout_key(prompt.seed, call, rules), strip);
+  if (chain.strip != strip) strip_otherwise(chain, call.segments, strip);
+  if (chain.points.size() < call.segments.size()) extend(chain, call, rules, prompt.seed);
+  prompt.points = chain.points;
+  prompt.points.shorten(call.segments.size());
   return prompt;
 }
 
 // ------------------------------------------------------------------------------ tokens
 
-void TokenScale::pin(const PromptPoint& point, std::uint64_t tokens) {
-  if (!pins_.emplace(point.content, tokens).second) return;
-  bytes_ += static_cast<double>(point.bytes);
+std::optional<TokenScale::Known> TokenScale::known(const Prompt& prompt, std::size_t point) const {
+  const PromptPoint& at = prompt.points[point];
+  const auto found = pins_.find(at.content);
+  if (found == pins_.end()) return std::nullopt;
+  return Known{at.bytes, found->second};
+}
+
+std::optional<TokenScale::Known> TokenScale::known_before(const Prompt& prompt,
+                                                          std::size_t point) const {
+  std::optional<Known> found;
+  while (!found && point > 0) found = known(prompt, --point);
+  return found;
+}
+
+std::optional<TokenScale::Known> TokenScale::known_behind(const Prompt& prompt,
+                                                          std::size_t point) const {
+  std::optional<Known> found;
+  while (!found && ++point < prompt.points.size()) found = known(prompt, point);
+  return found;
+}
+
+void TokenScale::pin(const Prompt& prompt, std::size_t point, std::uint64_t tokens) {
+  if (known(prompt, point)) return;
+  const auto before = known_before(prompt, point);
+  const auto behind = known_behind(prompt, point);
+  if ((before && before->tokens > tokens) || (behind && behind->tokens < tokens)) return;
+  pins_.emplace(prompt.points[point].content, tokens);
+  bytes_ += static_cast<double>(prompt.points[point].bytes);
   tokens_ += static_cast<double>(tokens);
 }
 
@@ -137,43 +219,30 @@ double TokenScale::tokens_per_byte() const {
   return bytes_ > 0 && tokens_ > 0 ? tokens_ / bytes_ : kTokensPerByte;
 }
 
-void TokenScale::estimate(Prompt& prompt) const {
-  auto& points = prompt.points;
-  std::uint64_t low_bytes = 0;
-  std::uint64_t low_tokens = 0;
-  std::size_t from = 0;
-  const auto fill = [&](std::size_t to, std::optional<std::pair<double, double>> high) {
-    for (; from < to; ++from) {
-      PromptPoint& point = points[from];
-      const double above = static_cast<double>(point.bytes - low_bytes);
-      double ratio = tokens_per_byte();
-      double reach = above * ratio;
-      if (high && high->first > 0) {
-        ratio = high->second / high->first;
-        reach = std::min(above, high->first - above) * ratio;
-      }
-      const double guess = static_cast<double>(low_tokens) + above * ratio;
-      point.tokens = static_cast<std::uint64_t>(std::llround(guess));
-      const auto spread = static_cast<std::uint64_t>(std::ceil(kSpread * reach));
-      point.least = point.tokens - std::min(spread, point.tokens - low_tokens);
-      point.most = point.tokens + spread;
-      if (high) {
-        const auto top = low_tokens + static_cast<std::uint64_t>(high->second);
-        point.most = std::min(point.most, top);
-      }
-    }
-  };
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const auto pinned = pins_.find(points[i].content);
-    if (pinned == pins_.end() || pinned->second < low_tokens) continue;
-    fill(i, std::pair(static_cast<double>(points[i].bytes - low_bytes),
-                      static_cast<double>(pinned->second - low_tokens)));
-    points[i].tokens = points[i].least = points[i].most = pinned->second;
-    low_bytes = points[i].bytes;
-    low_tokens = pinned->second;
-    from = i + 1;
+TokenCount TokenScale::at(const Prompt& prompt, std::size_t point) const {
+  if (const auto exact = known(prompt, point)) {
+    return {exact->tokens, exact->tokens, exact->tokens};
   }
-  fill(points.size(), std::nullopt);
+  const Known low = known_before(prompt, point).value_or(Known{});
+  auto high = known_behind(prompt, point);
+  // Calls that share a beginning may have reported figures that contradict each other.
+  if (high && high->tokens < low.tokens) high.reset();
+  const double above = static_cast<double>(prompt.points[point].bytes - low.bytes);
+  double ratio = tokens_per_byte();
+  double reach = above * ratio;
+  if (high && high->bytes > low.bytes) {
+    const double bytes = static_cast<double>(high->bytes - low.bytes);
+    ratio = static_cast<double>(high->tokens - low.tokens) / bytes;
+    reach = std::min(above, bytes - above) * ratio;
+  }
+  TokenCount count;
+  count.tokens =
+      static_cast<std::uint64_t>(std::llround(static_cast<double>(low.tokens) + above * ratio));
+  const auto spread = static_cast<std::uint64_t>(std::ceil(kSpread * reach));
+  count.least = count.tokens - std::min(spread, count.tokens - low.tokens);
+  count.most = count.tokens + spread;
+  if (high) count.most = std::min(count.most, high->tokens);
+  return count;
 }
 
 // ------------------------------------------------------------------------------ the store
@@ -195,14 +264,17 @@ std::vector<CacheMark> written_at(const Prompt& prompt, const CacheRules& rules)
   return marks;
 }
 
-const CacheEntry* CacheStore::find(const Digest& prefix, schema::CacheTtl ttl,
-                                   const CacheRules& rules) const {
-  const auto found = entries_.find(prefix);
-  if (found == entries_.end()) return nullptr;
-  const CacheEntry* best = nullptr;
-  for (const CacheEntry& entry : found->second) {
+std::optional<CacheEntry> CacheStore::find(const Digest& prefix, schema::CacheTtl ttl,
+                                           const CacheRules& rules) const {
+  const auto found = places_.find(prefix);
+  if (found == places_.end()) return std::nullopt;
+  std::optional<CacheEntry> best;
+  for (const CacheEntry& entry : found->second.entries) {
     if (rules.ttl_flip_misses && entry.ttl != ttl) continue;
-    if (best == nullptr || entry.touched > best->touched) best = &entry;
+    if (!best || entry.touched > best->touched) best = entry;
+  }
+  if (best && !found->second.next.empty()) {
+    best->touched = latest_use(found->second, std::numeric_limits<std::int64_t>::max(), nullptr);
   }
   return best;
 }
@@ -222,12 +294,12 @@ bool CacheStore::alive(const Digest& prefix, schema::CacheTtl ttl, const CacheRu
   if (options.assumed && options.assumed->first == prefix && usable(options.assumed->second)) {
     return true;
   }
-  const auto found = entries_.find(prefix);
-  return found != entries_.end() && std::ranges::any_of(found->second, usable);
+  const auto found = places_.find(prefix);
+  return found != places_.end() && std::ranges::any_of(found->second.entries, usable);
 }
 
 CacheRead CacheStore::read_marks(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
-                                 const ReadOptions& options) const {
+                                 const ReadOptions& options, const TokenScale& scale) const {
   const std::uint64_t back =
       options.world.near_lookback ? rules.lookback.least : rules.lookback.most;
   std::optional<std::size_t> best;
@@ -244,12 +316,13 @@ CacheRead CacheStore::read_marks(const Prompt& prompt, const CacheRules& rules, 
     }
   }
   if (!best) return {};
-  const PromptPoint& point = prompt.points[*best];
-  return {point.tokens, point.least, point.most, best};
+  const TokenCount count = scale.at(prompt, *best);
+  return {count.tokens, count.least, count.most, best};
 }
 
 CacheRead CacheStore::read_endings(const Prompt& prompt, const CacheRules& rules,
-                                   std::int64_t start, const ReadOptions& options) const {
+                                   std::int64_t start, const ReadOptions& options,
+                                   const TokenScale& scale) const {
   const std::uint64_t back =
       options.world.near_lookback ? rules.lookback.least : rules.lookback.most;
   std::uint64_t seen = 0;
@@ -258,48 +331,89 @@ CacheRead CacheStore::read_endings(const Prompt& prompt, const CacheRules& rules
     if (!point.message) break;
     if (back != 0 && seen++ == back) break;
     if (alive(point.cache, schema::CacheTtl::none, rules, start, options)) {
-      return {point.tokens, point.least, point.most, i - 1};
+      const TokenCount count = scale.at(prompt, i - 1);
+      return {count.tokens, count.least, count.most, i - 1};
     }
   }
   return {};
 }
 
-CacheRead CacheStore::read_prefix(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
-                                  const ReadOptions& options) const {
-  std::size_t length = prompt.points.size();
-  while (length > 0 &&
-         !alive(prompt.points[length - 1].cache, schema::CacheTtl::none, rules, start, options)) {
-    --length;
+/// When a place was last used, be it for a longer prefix: the latest use, or the first found that
+/// is `enough`. `except`: one of the next places that is known to be older.
+std::int64_t CacheStore::latest_use(const Place& place, std::int64_t enough,
+                                    const Digest* except) const {
+  std::int64_t latest = std::numeric_limits<std::int64_t>::min();
+  std::vector<const Place*> open = {&place};
+  while (!open.empty()) {
+    const Place* at = open.back();
+    open.pop_back();
+    for (const CacheEntry& entry : at->entries) latest = std::max(latest, entry.touched);
+    if (latest >= enough) break;
+    for (const Digest& next : at->next) {
+      if (at == &place && except != nullptr && next == *except) continue;
+      if (const auto found = places_.find(next); found != places_.end()) {
+        open.push_back(&found->second);
+      }
+    }
   }
+  return latest;
+}
+
+/// How many points of the prompt can be read, where any prefix counts; nothing: not even what
+/// stands before the first.
+std::optional<std::size_t> CacheStore::longest_prefix(const Prompt& prompt, const CacheRules& rules,
+                                                      std::int64_t start,
+                                                      const ReadOptions& options) const {
+  const RuleRange life = rules.life_s(schema::CacheTtl::none);
+  const std::uint64_t seconds = options.world.short_life ? life.least : life.most;
+  const std::int64_t enough = start - static_cast<std::int64_t>(seconds) * kSecond + 1;
+  bool lives = options.ignore_life;
+  const Digest* below = nullptr;
+  for (std::size_t i = prompt.points.size() + 1; i-- > 0;) {
+    const Digest& prefix = i == 0 ? prompt.seed : prompt.points[i - 1].cache;
+    const auto found = places_.find(prefix);
+    if (found == places_.end()) continue;
+    // Whoever used a longer one used this one.
+    lives = lives || latest_use(found->second, enough, below) >= enough;
+    below = &prefix;
+    const bool readable = options.ignore_readable || !rules.readable_at_first_byte ||
+                          found->second.entries.front().readable_at <= start;
+    if (lives && readable) return i;
+  }
+  return std::nullopt;
+}
+
+CacheRead CacheStore::read_prefix(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+                                  const ReadOptions& options, const TokenScale& scale) const {
+  const auto longest = longest_prefix(prompt, rules, start, options);
+  const std::size_t length = longest.value_or(0);
   CacheRead read;
   const bool whole = length == prompt.points.size();
   const bool exact = options.ignore_granularity || (whole && rules.exact_resend);
   const std::uint64_t fine = exact ? 1 : rules.granularity.least;
   const std::uint64_t coarse = exact ? 1 : rules.granularity.most;
   if (length > 0) {
-    const PromptPoint& point = prompt.points[length - 1];
-    read = {floored(point.tokens, fine), floored(point.least, coarse), floored(point.most, fine),
+    const TokenCount count = scale.at(prompt, length - 1);
+    read = {floored(count.tokens, fine), floored(count.least, coarse), floored(count.most, fine),
             length - 1};
   }
   // The two prompts may go on alike for a while within the next segment.
-  if (!whole && (length > 0 || alive(prompt.seed, schema::CacheTtl::none, rules, start, options))) {
-    read.most = floored(prompt.points[length].most, fine);
-  }
+  if (!whole && longest) read.most = floored(scale.at(prompt, length).most, fine);
   return read;
 }
 
 CacheRead CacheStore::read(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
-                           const ReadOptions& options) const {
+                           const ReadOptions& options, const TokenScale& scale) const {
   CacheRead read;
   switch (rules.lookup) {
     case CacheLookup::markers:
-      read = read_marks(prompt, rules, start, options);
+      read = read_marks(prompt, rules, start, options, scale);
       break;
     case CacheLookup::endings:
-      read = read_endings(prompt, rules, start, options);
+      read = read_endings(prompt, rules, start, options, scale);
       break;
     case CacheLookup::prefix:
-      read = read_prefix(prompt, rules, start, options);
+      read = read_prefix(prompt, rules, start, options, scale);
       break;
   }
   const std::uint64_t minimum =
@@ -316,7 +430,7 @@ CacheRead CacheStore::read(const Prompt& prompt, const CacheRules& rules, std::i
 
 void CacheStore::touch(const Digest& prefix, schema::CacheTtl ttl, const CacheRules& rules,
                        std::int64_t start, std::int64_t first_byte) {
-  auto& entries = entries_[prefix];
+  auto& entries = places_[prefix].entries;
   const auto found =
       std::ranges::find_if(entries, [&](const CacheEntry& entry) { return entry.ttl == ttl; });
   if (found == entries.end()) {
@@ -329,35 +443,87 @@ void CacheStore::touch(const Digest& prefix, schema::CacheTtl ttl, const CacheRu
   found->touched = std::max(found->touched, start);
 }
 
+/// Leaves every prefix of the prompt. Of those that were there, only the longest that lives is
+/// noted as used: the shorter ones are by that.
+void CacheStore::write_prefix(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+                              std::int64_t first_byte) {
+  const auto prefix = [&](std::size_t i) -> const Digest& {
+    return i == 0 ? prompt.seed : prompt.points[i - 1].cache;
+  };
+  const CacheEntry fresh{start, first_byte, schema::CacheTtl::none};
+  const auto life = static_cast<std::int64_t>(rules.life_s(schema::CacheTtl::none).most) * kSecond;
+  std::size_t known = prompt.points.size() + 1;  // prefixes that are there
+  while (known > 0 && !places_.contains(prefix(known - 1))) --known;
+  std::size_t living = known;
+  const Digest* below = nullptr;
+  while (living > 0) {
+    const Place& place = places_.at(prefix(living - 1));
+    if (latest_use(place, start - life + 1, below) > start - life) break;
+    below = &prefix(--living);
+  }
+  for (std::size_t i = living; i < known; ++i) places_.at(prefix(i)).entries = {fresh};
+  for (std::size_t i = living; i > 0; --i) {
+    CacheEntry& entry = places_.at(prefix(i - 1)).entries.front();
+    if (i == living) entry.touched = std::max(entry.touched, start);
+    // Shorter ones can be read no later.
+    if (entry.readable_at <= first_byte) break;
+    entry.readable_at = first_byte;
+  }
+  for (std::size_t i = known; i <= prompt.points.size(); ++i) {
+    places_[prefix(i)].entries = {fresh};
+    if (i > 0) places_.at(prefix(i - 1)).next.push_back(prefix(i));
+  }
+}
+
 void CacheStore::write(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
                        std::int64_t first_byte, const CacheRead& read) {
-  if (read.point && rules.lookup != CacheLookup::prefix) {
-    const Digest& prefix = prompt.points[*read.point].cache;
-    const auto found = entries_.find(prefix);
-    if (found != entries_.end()) {
-      for (CacheEntry& entry : found->second) {
-        const auto life = static_cast<std::int64_t>(rules.life_s(entry.ttl).most) * kSecond;
-        if (start - entry.touched < life) entry.touched = std::max(entry.touched, start);
+  if (rules.lookup == CacheLookup::prefix) {
+    write_prefix(prompt, rules, start, first_byte);
+  } else {
+    if (read.point) {
+      const auto found = places_.find(prompt.points[*read.point].cache);
+      if (found != places_.end()) {
+        for (CacheEntry& entry : found->second.entries) {
+          const auto life = static_cast<std::int64_t>(rules.life_s(entry.ttl).most) * kSecond;
+          if (start - entry.touched < life) entry.touched = std::max(entry.touched, start);
+        }
       }
     }
+    for (const CacheMark& mark : written_at(prompt, rules)) {
+      touch(prompt.points[mark.segment].cache, mark.ttl, rules, start, first_byte);
+    }
   }
-  if (rules.lookup == CacheLookup::prefix) {
-    touch(prompt.seed, schema::CacheTtl::none, rules, start, first_byte);
-  }
-  for (const CacheMark& mark : written_at(prompt, rules)) {
-    touch(prompt.points[mark.segment].cache, mark.ttl, rules, start, first_byte);
-  }
-  if (entries_.size() > sweep_at_) forget_dead(start);
+  if (places_.size() > sweep_at_) forget_dead(start);
 }
 
 void CacheStore::forget_dead(std::int64_t now) {
-  for (auto item = entries_.begin(); item != entries_.end();) {
-    std::erase_if(item->second, [&](const CacheEntry& entry) {
-      return now - entry.touched > kLongestLife_s * kSecond;
-    });
-    item = item->second.empty() ? entries_.erase(item) : std::next(item);
+  std::unordered_map<Digest, Digest, Hash> before;
+  for (const auto& [prefix, place] : places_) {
+    for (const Digest& next : place.next) before.emplace(next, prefix);
   }
-  sweep_at_ = std::max<std::size_t>(1 << 16, entries_.size() * 2);
+  std::unordered_set<Digest, Hash> kept;
+  for (auto& [prefix, place] : places_) {
+    if (place.next.empty()) {
+      std::erase_if(place.entries, [&](const CacheEntry& entry) {
+        return now - entry.touched > kLongestLife_s * kSecond;
+      });
+    }
+    const bool lives = std::ranges::any_of(place.entries, [&](const CacheEntry& entry) {
+      return now - entry.touched <= kLongestLife_s * kSecond;
+    });
+    // What a prefix that lives begins with lives, too.
+    Digest at = prefix;
+    while (lives && kept.insert(at).second) {
+      const auto found = before.find(at);
+      if (found == before.end()) break;
+      at = found->second;
+    }
+  }
+  std::erase_if(places_, [&](const auto& item) { return !kept.contains(item.first); });
+  for (auto& [prefix, place] : places_) {
+    std::erase_if(place.next, [&](const Digest& next) { return !kept.contains(next); });
+  }
+  sweep_at_ = std::max<std::size_t>(1 << 16, places_.size() * 2);
 }
 
 }  // namespace daybook::replay

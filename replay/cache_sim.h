@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "replay/cache_rules.h"
+#include "replay/growing_list.h"
 
 namespace daybook::replay {
 
@@ -30,14 +31,13 @@ struct PromptPoint {
   std::uint64_t bytes = 0;   // up to here
   std::uint64_t blocks = 0;  // up to here
   bool message = false;      // ends a message
-  std::uint64_t tokens = 0;  // up to here, as far as known
-  std::uint64_t least = 0;   // bounds of it
-  std::uint64_t most = 0;
+  bool operator==(const PromptPoint&) const = default;
 };
 
 struct Prompt {
   Digest seed;  // cache hash before the first segment
-  std::vector<PromptPoint> points;
+  /// Prompts whose calls share their segments share these, and are laid out from where they part.
+  GrowingList<PromptPoint> points;
   std::vector<CacheMark> marks;  // those that the provider takes
 };
 
@@ -52,19 +52,34 @@ Prompt layout(const CacheCall& call, const CacheRules& rules, const LayoutOption
 /// The segment from which on reasoning is kept: the last plain message of a person. 0: all is.
 std::size_t strip_before(const CacheCall& call, const CacheRules& rules);
 
+/// Tokens up to a point, as far as known.
+struct TokenCount {
+  std::uint64_t tokens = 0;
+  std::uint64_t least = 0;  // bounds of it
+  std::uint64_t most = 0;
+};
+
 /// Tokens at the points of prompts, learnt from the totals that one model reported.
 class TokenScale {
  public:
-  void pin(const PromptPoint& point, std::uint64_t tokens);
-  bool knows(const PromptPoint& point) const { return pins_.contains(point.content); }
-  /// Sets tokens and bounds of every point: exact where known, else in proportion to bytes.
-  void estimate(Prompt& prompt) const;
+  /// The first figure for a point counts, unless it contradicts those before or behind it.
+  void pin(const Prompt& prompt, std::size_t point, std::uint64_t tokens);
+  /// Exact where known, else in proportion to the bytes between the nearest known points.
+  TokenCount at(const Prompt& prompt, std::size_t point) const;
   double tokens_per_byte() const;
 
  private:
   struct Hash {
     std::size_t operator()(const Digest& digest) const { return digest.lo; }
   };
+  struct Known {
+    std::uint64_t bytes = 0;
+    std::uint64_t tokens = 0;
+  };
+  std::optional<Known> known(const Prompt& prompt, std::size_t point) const;
+  std::optional<Known> known_before(const Prompt& prompt, std::size_t point) const;
+  std::optional<Known> known_behind(const Prompt& prompt, std::size_t point) const;
+
   std::unordered_map<Digest, std::uint64_t, Hash> pins_;
   double bytes_ = 0;
   double tokens_ = 0;
@@ -99,31 +114,45 @@ struct CacheRead {
 class CacheStore {
  public:
   CacheRead read(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
-                 const ReadOptions& options) const;
+                 const ReadOptions& options, const TokenScale& scale) const;
   /// What the request leaves behind; also refreshes what it read.
   void write(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
              std::int64_t first_byte, const CacheRead& read);
   /// The entry of a prefix, of this lifetime when the rules tell lifetimes apart.
-  const CacheEntry* find(const Digest& prefix, schema::CacheTtl ttl, const CacheRules& rules) const;
-  std::size_t size() const { return entries_.size(); }
+  std::optional<CacheEntry> find(const Digest& prefix, schema::CacheTtl ttl,
+                                 const CacheRules& rules) const;
+  std::size_t size() const { return places_.size(); }
 
  private:
   struct Hash {
     std::size_t operator()(const Digest& digest) const { return digest.lo; }
   };
+  struct Place {
+    std::vector<CacheEntry> entries;
+    /// Where any prefix counts: the next points of the prompts that went on from here. Using one of
+    /// them used this one, which is not noted here again.
+    std::vector<Digest> next;
+  };
+  using Places = std::unordered_map<Digest, Place, Hash>;
+
   bool alive(const Digest& prefix, schema::CacheTtl ttl, const CacheRules& rules,
              std::int64_t start, const ReadOptions& options) const;
   CacheRead read_marks(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
-                       const ReadOptions& options) const;
+                       const ReadOptions& options, const TokenScale& scale) const;
   CacheRead read_endings(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
-                         const ReadOptions& options) const;
+                         const ReadOptions& options, const TokenScale& scale) const;
   CacheRead read_prefix(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
-                        const ReadOptions& options) const;
+                        const ReadOptions& options, const TokenScale& scale) const;
   void touch(const Digest& prefix, schema::CacheTtl ttl, const CacheRules& rules,
              std::int64_t start, std::int64_t first_byte);
+  std::int64_t latest_use(const Place& place, std::int64_t enough, const Digest* except) const;
+  std::optional<std::size_t> longest_prefix(const Prompt& prompt, const CacheRules& rules,
+                                            std::int64_t start, const ReadOptions& options) const;
+  void write_prefix(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+                    std::int64_t first_byte);
   void forget_dead(std::int64_t now);
 
-  std::unordered_map<Digest, std::vector<CacheEntry>, Hash> entries_;
+  Places places_;
   std::size_t sweep_at_ = 1 << 16;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <set>
+#include <span>
 
 namespace daybook::replay {
 namespace {
@@ -23,7 +24,7 @@ bool is_marker_cause(Leaf leaf) {
 
 /// Puts other segments in the place of an area's; markers stay with what they mark, or with the
 /// end of the area.
-void replace_area(CacheCall& call, CacheArea area, const std::vector<CacheSegment>& by) {
+void replace_area(CacheCall& call, CacheArea area, std::span<const CacheSegment> by) {
   const auto old = std::ranges::equal_range(call.segments, area, {}, &CacheSegment::area);
   const auto from = static_cast<std::size_t>(old.begin() - call.segments.begin());
   const std::size_t before = old.size();
@@ -37,16 +38,21 @@ void replace_area(CacheCall& call, CacheArea area, const std::vector<CacheSegmen
     const std::size_t shifted = mark.segment + after;
     mark.segment = static_cast<std::uint32_t>(shifted >= before ? shifted - before : 0);
   }
-  call.segments.erase(call.segments.begin() + static_cast<std::ptrdiff_t>(from),
-                      call.segments.begin() + static_cast<std::ptrdiff_t>(from + before));
-  call.segments.insert(call.segments.begin() + static_cast<std::ptrdiff_t>(from), by.begin(),
-                       by.end());
+  // A copy: `by` may lie in what grows here.
+  const std::vector<CacheSegment> put(by.begin(), by.end());
+  SegmentList made = call.segments;
+  made.shorten(from);
+  for (const CacheSegment& segment : put) made.push_back(segment);
+  for (std::size_t i = from + before; i < call.segments.size(); ++i) {
+    made.push_back(call.segments[i]);
+  }
+  call.segments = std::move(made);
 }
 
 /// The baseline's messages, then what the call has behind them.
-std::vector<CacheSegment> continued(const std::vector<CacheSegment>& old,
-                                    const std::vector<CacheSegment>& now) {
-  std::vector<CacheSegment> made = old;
+std::vector<CacheSegment> continued(std::span<const CacheSegment> old,
+                                    std::span<const CacheSegment> now) {
+  std::vector<CacheSegment> made(old.begin(), old.end());
   std::size_t tail = std::min(old.size(), now.size());
   if (!old.empty()) {
     const auto last = std::ranges::find(now.rbegin(), now.rend(), old.back());
@@ -69,9 +75,7 @@ CacheTrial::CacheTrial(const CacheCall& before, const CacheCall& now, const Cach
       scale_(scale),
       cold_(cold),
       bytes_(bytes),
-      before_prompt_(layout(before, before_rules_, {})) {
-  scale_.estimate(before_prompt_);
-}
+      before_prompt_(layout(before, before_rules_, {})) {}
 
 /// Where the baseline's longest entry ends.
 std::optional<std::size_t> CacheTrial::baseline_point() const {
@@ -80,8 +84,8 @@ std::optional<std::size_t> CacheTrial::baseline_point() const {
   if (before_rules_.lookup != CacheLookup::markers) return last;
   if (before_prompt_.marks.empty()) return last;
   const std::size_t marked = before_prompt_.marks.back().segment;
-  const std::uint64_t tail =
-      before_prompt_.points[last].tokens - before_prompt_.points[marked].tokens;
+  const std::uint64_t whole = scale_.at(before_prompt_, last).tokens;
+  const std::uint64_t tail = whole - std::min(whole, scale_.at(before_prompt_, marked).tokens);
   // A tail worth caching of its own should have been marked.
   return tail >= std::max<std::uint64_t>(before_rules_.min_tokens.least, 1) ? last : marked;
 }
@@ -89,19 +93,19 @@ std::optional<std::size_t> CacheTrial::baseline_point() const {
 void CacheTrial::find_causes() {
   if (cold_) {
     CacheCall beginning = now_;
-    beginning.segments.resize(std::min(now_.segments.size(), before_.segments.size()));
+    beginning.segments.shorten(std::min(now_.segments.size(), before_.segments.size()));
     causes_ = differences(before_, beginning, rules_, bytes_);
   } else {
     causes_ = differences(before_, now_, rules_, bytes_);
   }
   const auto point = baseline_point();
   if (!point) return;
-  if (before_prompt_.points[*point].least < before_rules_.min_tokens.most) {
-    causes_.push_back(
-        {Leaf::below_minimum,
-         fmt::format("about {} tokens, at least {} are cached",
-                     before_prompt_.points[*point].tokens, before_rules_.min_tokens.least),
-         std::nullopt, std::nullopt});
+  if (const TokenCount count = scale_.at(before_prompt_, *point);
+      count.least < before_rules_.min_tokens.most) {
+    causes_.push_back({Leaf::below_minimum,
+                       fmt::format("about {} tokens, at least {} are cached", count.tokens,
+                                   before_rules_.min_tokens.least),
+                       std::nullopt, std::nullopt});
   }
   const std::size_t kept = strip_before(before_, before_rules_);
   const std::size_t keeps = std::min(strip_before(now_, rules_), before_.segments.size());
@@ -131,7 +135,7 @@ void CacheTrial::find_time_causes() {
                                    ? before_prompt_.marks.back().ttl
                                    : schema::CacheTtl::none;
   CacheEntry entry{before_.start, before_.first_byte, ttl};
-  if (const auto* found = store_.find(before_prompt_.points[point].cache, ttl, before_rules_)) {
+  if (const auto found = store_.find(before_prompt_.points[point].cache, ttl, before_rules_)) {
     entry = *found;
   }
   const auto life = static_cast<std::int64_t>(before_rules_.life_s(entry.ttl).least) * kSecond;
@@ -274,9 +278,7 @@ CacheRead CacheTrial::read(Mask mask, bool fine) {
     }
   }
   const CacheRules& rules = rules_for(call);
-  Prompt prompt = layout(call, rules, how);
-  scale_.estimate(prompt);
-  return store_.read(prompt, rules, now_.start, options);
+  return store_.read(layout(call, rules, how), rules, now_.start, options, scale_);
 }
 
 std::uint64_t CacheTrial::reach(Mask mask) {
@@ -311,9 +313,8 @@ void CacheTrial::choose_world() {
 /// Where the transcript ends, several things that it does not show can be the cause.
 CauseSet CacheTrial::undecided(std::uint64_t actual) const {
   if (now_.evidence == schema::Evidence::exact) return CauseSet::sole(Leaf::provider);
-  Prompt prompt = layout(now_, rules_, {});
-  scale_.estimate(prompt);
-  const bool before_messages = prompt.points.empty() || actual < prompt.points.front().least;
+  const Prompt prompt = layout(now_, rules_, {});
+  const bool before_messages = prompt.points.empty() || actual < scale_.at(prompt, 0).least;
   std::vector<Leaf> leaves =
       before_messages ? leaves_of({"P2", "P5", "P6", "P8", "U1"}) : leaves_of({"P5", "P6", "U1"});
   if (area_of(now_, CacheArea::system).empty()) {

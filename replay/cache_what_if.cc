@@ -1,9 +1,11 @@
 #include "replay/cache_what_if.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 
 #include "engine/nearest.h"
 #include "replay/cache_diff.h"
@@ -13,28 +15,33 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kWarmByDefault_s = 3600;
+constexpr std::uint64_t kMostWarm_s = std::uint64_t{30} * 86'400;
+constexpr std::uint64_t kMostCompactTokens = 1'000'000'000;
 /// Messages that stay behind a summary.
 constexpr std::size_t kTailMessages = 2;
 
-bool read_number(std::string_view text, std::uint64_t& out) {
+bool read_number(std::string_view text, std::uint64_t most, std::uint64_t& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc{} && end == text.data() + text.size() && out > 0;
+  return error == std::errc{} && end == text.data() + text.size() && out > 0 && out <= most;
 }
 
-std::vector<CacheSegment> with_area(const CacheCall& call, CacheArea area,
-                                    const std::vector<CacheSegment>& by) {
-  std::vector<CacheSegment> made;
-  bool placed = false;
-  for (const CacheSegment& segment : call.segments) {
-    if (!placed && segment.area >= area) {
-      made.insert(made.end(), by.begin(), by.end());
-      placed = true;
-    }
-    if (segment.area != area) made.push_back(segment);
-  }
-  if (!placed) made.insert(made.end(), by.begin(), by.end());
-  return made;
+std::vector<CacheSegment> copy_of(std::span<const CacheSegment> segments) {
+  return {segments.begin(), segments.end()};
 }
+
+/// A list of other segments in the place of a call's, kept up as the call's grows.
+struct Rewritten {
+  SegmentList from;
+  SegmentList to;
+
+  /// Whether `now` only adds to what was rewritten; then `to` has it as well.
+  bool follow(const SegmentList& now) {
+    if (to.empty() || !now.shares(from) || now.size() < from.size()) return false;
+    for (std::size_t i = from.size(); i < now.size(); ++i) to.push_back(now[i]);
+    from = now;
+    return true;
+  }
+};
 
 }  // namespace
 
@@ -43,44 +50,72 @@ struct CacheReplay::Chain {
   std::vector<CacheSegment> tools;
   std::vector<CacheSegment> system;
   std::optional<CacheSegment> first_message;
-  std::size_t dropped = 0;  // leading messages that a summary stands for
-  std::vector<CacheSegment> dropped_messages;
+  Rewritten stable;
+  std::size_t dropped = 0;    // leading messages that a summary stands for
+  SegmentList dropped_up_to;  // what precedes the messages, and those
   CacheSegment summary;
   std::uint64_t summaries = 0;
+  Rewritten compacted;
   std::shared_ptr<CacheCall> last;  // as sent under the policy
   std::int64_t last_start = 0;
 };
 
 Result<void> CachePolicy::add(CachePolicy& policy, std::string_view text) {
+  static const std::vector<std::string> kKnown = {
+      "1h",        "stable-tools",      "stable-system",  "no-clock",
+      "keep-warm", "keep-warm=SECONDS", "compact=TOKENS", "model=PROVIDER:MODEL"};
   const std::size_t equals = text.find('=');
   const std::string name(text.substr(0, equals));
-  const std::string_view value =
-      equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
   const bool bare = equals == std::string_view::npos;
-  if (name == "1h" && bare) {
-    policy.hour_markers = true;
-  } else if (name == "stable-tools" && bare) {
-    policy.stable_tools = true;
-  } else if (name == "stable-system" && bare) {
-    policy.stable_system = true;
-  } else if (name == "no-clock" && bare) {
-    policy.stable_system = policy.stable_first_message = true;
-  } else if (name == "keep-warm" && bare) {
-    policy.keep_warm_s = kWarmByDefault_s;
-  } else if ((name == "keep-warm" && read_number(value, policy.keep_warm_s)) ||
-             (name == "compact" && read_number(value, policy.compact_above))) {
-    return {};
-  } else if (const auto colon = value.find(':'); name == "model" &&
-                                                 colon != std::string_view::npos && colon > 0 &&
-                                                 colon + 1 < value.size()) {
+  const std::string_view value = bare ? std::string_view() : text.substr(equals + 1);
+  const auto wrong = [&](std::string_view what) {
+    return fail(ErrorCode::invalid_argument, fmt::format("--what-if {}: {}", text, what));
+  };
+  if (name == "model") {
+    const auto colon = value.find(':');
+    if (colon == std::string_view::npos || colon == 0 || colon + 1 == value.size()) {
+      return wrong("name the model as model=PROVIDER:MODEL, such as model=openai:gpt-5.5");
+    }
     policy.provider = value.substr(0, colon);
     policy.model = value.substr(colon + 1);
-  } else {
-    const std::vector<std::string> known = {
-        "1h",        "stable-tools",      "stable-system",  "no-clock",
-        "keep-warm", "keep-warm=SECONDS", "compact=TOKENS", "model=PROVIDER:MODEL"};
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("there is no policy '{}'{}", text, engine::suggestion(name, known)));
+    return {};
+  }
+  if (name == "compact") {
+    if (read_number(value, kMostCompactTokens, policy.compact_above)) return {};
+    return wrong("write a number of tokens from 1 on, as in compact=100000");
+  }
+  if (name == "keep-warm" && !bare) {
+    if (read_number(value, kMostWarm_s, policy.keep_warm_s)) return {};
+    return wrong("write a number of seconds from 1 to 2592000, as in keep-warm=3600");
+  }
+  const bool known = std::ranges::find(kKnown, name) != kKnown.end();
+  if (known && !bare) return wrong(fmt::format("{} takes no value", name));
+  policy.hour_markers |= name == "1h";
+  policy.stable_tools |= name == "stable-tools";
+  policy.stable_system |= name == "stable-system" || name == "no-clock";
+  policy.stable_first_message |= name == "no-clock";
+  if (name == "keep-warm") policy.keep_warm_s = kWarmByDefault_s;
+  if (known) return {};
+  const std::string near = engine::nearest(name, kKnown);
+  const bool is_path = text.find('/') != std::string_view::npos || text.ends_with(".jsonl");
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("there is no policy '{}'{}; the policies are {}{}", text,
+                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near),
+                          fmt::join(kKnown, ", "),
+                          is_path ? "; a PATH goes behind the policy: --what-if 1h PATH" : ""));
+}
+
+std::string CachePolicy::refusal(const CacheCall& call, const CacheRules& rules) const {
+  const bool is_rebuilt = call.evidence == schema::Evidence::rebuilt;
+  if (stable_tools && is_rebuilt) {
+    return "stable-tools needs the tools of each request, which transcripts do not show";
+  }
+  if (stable_system && !stable_first_message && is_rebuilt &&
+      area_of(call, CacheArea::system).empty()) {
+    return "stable-system needs the system prompts, which these transcripts do not show";
+  }
+  if (hour_markers && rules.ttl_1h_s.most == 0) {
+    return "1h needs a provider that sells cache writes which live an hour";
   }
   return {};
 }
@@ -113,105 +148,130 @@ CacheReplay::CacheReplay(const CacheRuleBook& book, CachePolicy policy)
 CacheReplay::~CacheReplay() = default;
 
 std::uint64_t CacheReplay::tokens_of(const CacheCall& call) const {
-  Prompt prompt = layout(call, book_.rules(call), {});
-  scale_.estimate(prompt);
-  return prompt.points.empty() ? 0 : prompt.points.back().tokens;
+  const Prompt prompt = layout(call, book_.rules(call), {});
+  return prompt.points.empty() ? 0 : scale_.at(prompt, prompt.points.size() - 1).tokens;
 }
 
 /// A summary in the place of what came before the last messages, as long as the history it stands
 /// for is a part of the call.
 void CacheReplay::compact(CacheCall& call, Chain& chain, WhatIfCall& made) {
-  const CacheRules& rules = book_.rules(call);
+  const SegmentList whole = call.segments;
+  const std::vector<CacheMark> marks = call.marks;
+  const std::size_t messages = area_of(call, CacheArea::messages).size();
+  const std::size_t head = whole.size() - messages;
   const auto replace_head = [&] {
-    std::vector<CacheSegment> messages = area_of(call, CacheArea::messages);
-    messages.erase(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(chain.dropped));
-    messages.insert(messages.begin(), chain.summary);
-    const std::size_t before = call.segments.size();
-    call.segments = with_area(call, CacheArea::messages, messages);
-    const std::size_t cut = before - call.segments.size();
-    const std::size_t head = call.segments.size() - messages.size();
-    std::vector<CacheMark> marks;
-    for (CacheMark mark : call.marks) {
-      if (mark.segment >= head + cut) {
-        mark.segment -= static_cast<std::uint32_t>(cut);
-      } else if (mark.segment >= head) {
-        continue;
-      }
-      marks.push_back(mark);
+    if (!chain.compacted.follow(whole)) {
+      SegmentList list = whole;
+      list.shorten(head);
+      list.push_back(chain.summary);
+      for (std::size_t i = head + chain.dropped; i < whole.size(); ++i) list.push_back(whole[i]);
+      chain.compacted = {whole, std::move(list)};
     }
-    call.marks = std::move(marks);
+    call.segments = chain.compacted.to;
+    call.marks.clear();
+    const std::size_t cut = chain.dropped - 1;
+    for (CacheMark mark : marks) {
+      if (mark.segment >= head && mark.segment < head + cut) continue;
+      if (mark.segment >= head) mark.segment -= static_cast<std::uint32_t>(cut);
+      call.marks.push_back(mark);
+    }
   };
-  const std::vector<CacheSegment> messages = area_of(call, CacheArea::messages);
   const bool continues =
-      chain.dropped > 0 && messages.size() >= chain.dropped &&
-      std::equal(chain.dropped_messages.begin(), chain.dropped_messages.end(), messages.begin());
-  if (!continues) chain.dropped = 0;
-  const CacheCall whole = call;
+      chain.dropped > 0 && common_prefix(whole, chain.dropped_up_to) == chain.dropped_up_to.size();
+  if (!continues) {
+    chain.dropped = 0;
+    chain.compacted = {};
+  }
   if (chain.dropped > 0) replace_head();
-  if (tokens_of(call) <= policy_.compact_above || messages.size() <= kTailMessages + 1) return;
-  if (messages.size() - kTailMessages <= chain.dropped + 1) return;
+  if (tokens_of(call) <= policy_.compact_above || messages <= kTailMessages + 1) return;
+  if (messages - kTailMessages <= chain.dropped + 1) return;
   // The summary is made from what the last request held, at the price of reading it.
   made.summary_input = chain.last ? tokens_of(*chain.last) : 0;
   made.summary_output = kSummaryTokens;
-  chain.dropped = messages.size() - kTailMessages;
-  chain.dropped_messages.assign(messages.begin(),
-                                messages.begin() + static_cast<std::ptrdiff_t>(chain.dropped));
+  chain.dropped = messages - kTailMessages;
+  chain.dropped_up_to = whole;
+  chain.dropped_up_to.shorten(head + chain.dropped);
   chain.summary = {};
   chain.summary.content =
       Digest::of(fmt::format("summary {} of {} {}", ++chain.summaries, call.session, call.lineage));
   chain.summary.bytes =
       static_cast<std::uint64_t>(static_cast<double>(kSummaryTokens) / scale_.tokens_per_byte());
   chain.summary.plain_user = true;
-  call = whole;
+  chain.compacted = {};
   replace_head();
-  if (call.marks.empty() && rules.lookup == CacheLookup::markers && !whole.marks.empty()) {
-    call.marks = {{static_cast<std::uint32_t>(call.segments.size() - 1), whole.marks.back().ttl}};
+  if (call.marks.empty() && book_.rules(call).lookup == CacheLookup::markers && !marks.empty()) {
+    call.marks = {{static_cast<std::uint32_t>(call.segments.size() - 1), marks.back().ttl}};
+  }
+}
+
+/// As a client of the other model would send it.
+void CacheReplay::other_model(CacheCall& call) const {
+  const bool had_markers = book_.rules(call).lookup == CacheLookup::markers;
+  call.scope.provider = policy_.provider;
+  call.scope.model = policy_.model;
+  call.provider_kind = policy_.provider;
+  const bool wants = book_.rules(call).lookup == CacheLookup::markers && !had_markers;
+  if (!wants || !call.marks.empty() || call.segments.empty()) return;
+  const std::size_t head = call.segments.size() - area_of(call, CacheArea::messages).size();
+  const auto last = static_cast<std::uint32_t>(call.segments.size() - 1);
+  if (head > 0 && head <= last) {
+    call.marks.push_back({static_cast<std::uint32_t>(head - 1), schema::CacheTtl::minutes_5});
+  }
+  call.marks.push_back({last, schema::CacheTtl::minutes_5});
+}
+
+/// The first request's tools, system prompt and first message, as far as the policy keeps them.
+void CacheReplay::keep_stable(CacheCall& call, Chain& chain) const {
+  const std::size_t tools = area_of(call, CacheArea::tools).size();
+  const std::size_t messages = area_of(call, CacheArea::messages).size();
+  const std::size_t head = call.segments.size() - messages;
+  const auto tools_then = policy_.stable_tools ? chain.tools.size() : tools;
+  const auto head_then = tools_then + (policy_.stable_system ? chain.system.size() : head - tools);
+  if (!chain.stable.follow(call.segments)) {
+    SegmentList list;
+    const auto add = [&](std::span<const CacheSegment> some) {
+      for (const CacheSegment& each : some) list.push_back(each);
+    };
+    add(policy_.stable_tools ? std::span<const CacheSegment>(chain.tools)
+                             : area_of(call, CacheArea::tools));
+    add(policy_.stable_system ? std::span<const CacheSegment>(chain.system)
+                              : area_of(call, CacheArea::system));
+    for (std::size_t i = 0; i < messages; ++i) {
+      const bool first = i == 0 && policy_.stable_first_message && chain.first_message;
+      list.push_back(first ? *chain.first_message : call.segments[head + i]);
+    }
+    // Most calls are as the policy wants them, and keep what they share with others.
+    const bool same =
+        list.size() == call.segments.size() && common_prefix(list, call.segments) == list.size();
+    chain.stable = {call.segments, same ? call.segments : std::move(list)};
+  }
+  call.segments = chain.stable.to;
+  for (CacheMark& mark : call.marks) {
+    if (mark.segment + 1 >= head) {
+      mark.segment = static_cast<std::uint32_t>(mark.segment + head_then - head);
+    } else if (mark.segment + 1 >= tools) {
+      mark.segment = static_cast<std::uint32_t>(mark.segment + tools_then - tools);
+    }
   }
 }
 
 CacheCall CacheReplay::changed(const CacheCall& recorded, Chain& chain, WhatIfCall& made) {
   CacheCall call = recorded;
-  if (!policy_.model.empty()) {
-    call.scope.provider = policy_.provider;
-    call.scope.model = policy_.model;
-    call.provider_kind = policy_.provider;
-    if (book_.rules(call).lookup == CacheLookup::markers && call.marks.empty() &&
-        !call.segments.empty()) {
-      const std::size_t head = call.segments.size() - area_of(call, CacheArea::messages).size();
-      const auto last = static_cast<std::uint32_t>(call.segments.size() - 1);
-      if (head > 0 && head <= last) {
-        call.marks.push_back({static_cast<std::uint32_t>(head - 1), schema::CacheTtl::minutes_5});
-      }
-      call.marks.push_back({last, schema::CacheTtl::minutes_5});
-    }
-  }
+  if (!policy_.model.empty()) other_model(call);
   if (policy_.hour_markers) {
     for (CacheMark& mark : call.marks) mark.ttl = schema::CacheTtl::hour_1;
   }
   const auto messages = area_of(call, CacheArea::messages);
+  // Behind a compaction the history begins with its summary.
+  const bool begins = !chain.any || call.after_compaction;
+  if (begins && !messages.empty()) chain.first_message = messages.front();
   if (!chain.any) {
-    chain.tools = area_of(call, CacheArea::tools);
-    chain.system = area_of(call, CacheArea::system);
-    if (!messages.empty()) chain.first_message = messages.front();
+    chain.tools = copy_of(area_of(call, CacheArea::tools));
+    chain.system = copy_of(area_of(call, CacheArea::system));
     chain.any = true;
   }
-  const auto replace = [&](CacheArea area, const std::vector<CacheSegment>& by) {
-    const std::size_t before = call.segments.size();
-    const std::size_t from = static_cast<std::size_t>(
-        std::ranges::lower_bound(call.segments, area, {}, &CacheSegment::area) -
-        call.segments.begin());
-    const std::size_t old = area_of(call, area).size();
-    call.segments = with_area(call, area, by);
-    for (CacheMark& mark : call.marks) {
-      if (mark.segment + 1 < from + old) continue;
-      mark.segment = static_cast<std::uint32_t>(mark.segment + call.segments.size() - before);
-    }
-  };
-  if (policy_.stable_tools) replace(CacheArea::tools, chain.tools);
-  if (policy_.stable_system) replace(CacheArea::system, chain.system);
-  if (policy_.stable_first_message && chain.first_message && !messages.empty() &&
-      !call.after_compaction) {
-    call.segments[call.segments.size() - messages.size()] = *chain.first_message;
+  if (policy_.stable_tools || policy_.stable_system || policy_.stable_first_message) {
+    keep_stable(call, chain);
   }
   if (policy_.compact_above != 0) compact(call, chain, made);
   return call;
@@ -228,53 +288,56 @@ void CacheReplay::keep_warm(Chain& chain, const CacheCall& call, WhatIfCall& mad
   const std::int64_t until = std::min<std::int64_t>(
       call.start, chain.last_start + static_cast<std::int64_t>(policy_.keep_warm_s) * kSecond);
   if (call.start - chain.last_start < life) return;
-  Prompt prompt = layout(*chain.last, rules, {});
-  scale_.estimate(prompt);
+  const Prompt prompt = layout(*chain.last, rules, {});
   for (std::int64_t at = chain.last_start + step; at < until; at += step) {
-    const CacheRead read = store_.read(prompt, rules, at, {});
+    const CacheRead read = store_.read(prompt, rules, at, {}, scale_);
     store_.write(prompt, rules, at, at, read);
     ++made.pings;
-    made.ping_tokens += prompt.points.back().tokens;
+    made.ping_tokens += scale_.at(prompt, prompt.points.size() - 1).tokens;
   }
+}
+
+/// Totals are those of the recorded prompts; the changed ones are estimated from them. Returns the
+/// tokens behind the last marker: a few follow it, whatever it marks.
+std::uint64_t CacheReplay::learn(const CacheCall& recorded) {
+  const CacheRules& rules = book_.rules(recorded);
+  CacheCall known = recorded;
+  if (!policy_.model.empty()) known.scope.model = policy_.model;
+  const Prompt prompt = layout(known, rules, {});
+  if (prompt.points.empty()) return 0;
+  std::uint64_t tail = 0;
+  const std::size_t last = prompt.points.size() - 1;
+  const std::uint64_t cached = recorded.read() + recorded.usage.cache_write.value_or(0);
+  if (rules.lookup == CacheLookup::markers && !prompt.marks.empty() && cached > 0) {
+    const std::size_t marked = prompt.marks.back().segment;
+    scale_.pin(prompt, marked, cached);
+    if (marked == last) tail = *recorded.input() - std::min(*recorded.input(), cached);
+  }
+  scale_.pin(prompt, last, *recorded.input());
+  return tail;
 }
 
 SimulatedUsage CacheReplay::take(const CacheCall& recorded, WhatIfCall& made) {
   Chain& chain = chains_[recorded.session + '\n' + recorded.lineage];
-  std::uint64_t tail = 0;
-  {
-    // Totals are those of the recorded prompts; the changed ones are estimated from them.
-    const CacheRules& rules = book_.rules(recorded);
-    CacheCall known = recorded;
-    if (!policy_.model.empty()) known.scope.model = policy_.model;
-    const Prompt prompt = layout(known, rules, {});
-    if (!prompt.points.empty()) {
-      const std::uint64_t cached = recorded.read() + recorded.usage.cache_write.value_or(0);
-      if (rules.lookup == CacheLookup::markers && !prompt.marks.empty() && cached > 0) {
-        const std::size_t marked = prompt.marks.back().segment;
-        scale_.pin(prompt.points[marked], cached);
-        // A few tokens follow the last marker, whatever it marks.
-        if (marked + 1 == prompt.points.size()) tail = *recorded.input() - cached;
-      }
-      scale_.pin(prompt.points.back(), *recorded.input());
-    }
-  }
+  const std::uint64_t tail = learn(recorded);
   const CacheCall call = changed(recorded, chain, made);
   const CacheRules& rules = book_.rules(call);
   if (policy_.keep_warm_s != 0) keep_warm(chain, call, made);
-  Prompt prompt = layout(call, rules, {});
-  scale_.estimate(prompt);
+  const Prompt prompt = layout(call, rules, {});
   SimulatedUsage usage;
   if (prompt.points.empty()) return usage;
-  usage.input = prompt.points.back().tokens + tail;
-  const CacheRead read = store_.read(prompt, rules, call.start, {});
+  usage.input = scale_.at(prompt, prompt.points.size() - 1).tokens + tail;
+  const CacheRead read = store_.read(prompt, rules, call.start, {}, scale_);
   usage.read = std::min(read.tokens, usage.input);
   std::uint64_t covered = usage.read;
-  for (const CacheMark& mark : written_at(prompt, rules)) {
-    const std::uint64_t tokens = prompt.points[mark.segment].tokens;
-    if (!rules.reports_writes || tokens < rules.min_tokens.least || tokens <= covered) continue;
-    const bool hour = mark.ttl == schema::CacheTtl::hour_1;
-    (hour ? usage.write_1h : usage.write_5m) += tokens - covered;
-    covered = tokens;
+  if (rules.reports_writes) {
+    for (const CacheMark& mark : written_at(prompt, rules)) {
+      const std::uint64_t tokens = std::min(scale_.at(prompt, mark.segment).tokens, usage.input);
+      if (tokens < rules.min_tokens.least || tokens <= covered) continue;
+      const bool hour = mark.ttl == schema::CacheTtl::hour_1;
+      (hour ? usage.write_1h : usage.write_5m) += tokens - covered;
+      covered = tokens;
+    }
   }
   const std::int64_t first_byte = call.first_byte != 0 ? call.first_byte : call.end;
   if (call.answered || call.first_byte != 0) {
@@ -285,13 +348,14 @@ SimulatedUsage CacheReplay::take(const CacheCall& recorded, WhatIfCall& made) {
   return usage;
 }
 
-std::optional<WhatIfCall> WhatIf::take(const CacheCall& call) {
+std::optional<WhatIfCall> WhatIf::take(CacheCall call) {
   if (!call.input() || call.segments.empty()) return std::nullopt;
+  completer_.complete(call, recorded_.tokens_per_byte());
   WhatIfCall made;
-  made.call = std::make_shared<const CacheCall>(call);
+  made.call = std::make_shared<const CacheCall>(std::move(call));
   WhatIfCall as_recorded;
-  made.recorded = recorded_.take(call, as_recorded);
-  made.changed = changed_.take(call, made);
+  made.recorded = recorded_.take(*made.call, as_recorded);
+  made.changed = changed_.take(*made.call, made);
   return made;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "replay/cache_complete.h"
 #include "replay/cache_money.h"
 
 namespace daybook::replay {
@@ -32,6 +33,8 @@ struct CachePolicy {
   static Result<void> add(CachePolicy& policy, std::string_view text);
   /// What the simulation cannot know under this policy, one sentence each.
   std::vector<std::string> unknowns() const;
+  /// Why the policy cannot be simulated for such a call; "": it can.
+  std::string refusal(const CacheCall& call, const CacheRules& rules) const;
 };
 
 /// What one call would report.
@@ -65,10 +68,14 @@ class CacheReplay {
   ~CacheReplay();
   /// `made` gets usage, pings and summary.
   SimulatedUsage take(const CacheCall& call, WhatIfCall& made);
+  double tokens_per_byte() const { return scale_.tokens_per_byte(); }
 
  private:
   struct Chain;
   CacheCall changed(const CacheCall& call, Chain& chain, WhatIfCall& made);
+  std::uint64_t learn(const CacheCall& call);
+  void other_model(CacheCall& call) const;
+  void keep_stable(CacheCall& call, Chain& chain) const;
   void compact(CacheCall& call, Chain& chain, WhatIfCall& made);
   void keep_warm(Chain& chain, const CacheCall& call, WhatIfCall& made);
   std::uint64_t tokens_of(const CacheCall& call) const;
@@ -80,15 +87,16 @@ class CacheReplay {
   std::map<std::string, Chain> chains_;
 };
 
-/// Both replays side by side.
+/// Both replays side by side, of the same requests: those of transcripts are completed first.
 class WhatIf {
  public:
   WhatIf(const CacheRuleBook& book, const CachePolicy& policy)
-      : recorded_(book, {}), changed_(book, policy) {}
-  /// Nothing for calls that did not report their input.
-  std::optional<WhatIfCall> take(const CacheCall& call);
+      : completer_(book), recorded_(book, {}), changed_(book, policy) {}
+  /// Nothing for calls that did not report their input, or whose request is not known.
+  std::optional<WhatIfCall> take(CacheCall call);
 
  private:
+  RequestCompleter completer_;
   CacheReplay recorded_;
   CacheReplay changed_;
 };

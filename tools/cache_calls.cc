@@ -100,8 +100,10 @@ replay::SegmentBytes segment_bytes(journal::Journal& journal) {
   };
 }
 
-Result<CacheLogLosses> visit_cache_log_calls(const std::vector<std::string>& paths,
-                                             const CacheCallVisitor& visit) {
+Result<CacheLogLosses> visit_cache_log_calls(
+    const std::vector<std::string>& paths,
+    const std::function<Result<void>(const std::set<std::string>&)>& sessions,
+    const CacheCallVisitor& visit) {
   auto found = discover_logs(paths);
   if (!found) return fail(std::move(found.error()));
   if (found->sources.empty() && found->unread.empty()) {
@@ -115,6 +117,9 @@ Result<CacheLogLosses> visit_cache_log_calls(const std::vector<std::string>& pat
     calls.push_back(reader.read(call));
     calls.back().evidence = schema::Evidence::usage_only;
   });
+  std::set<std::string> names;
+  for (const auto& call : calls) names.insert(call.session);
+  DAYBOOK_TRY(sessions(names));
   std::vector<replay::CacheCall*> order;
   order.reserve(calls.size());
   for (auto& call : calls) order.push_back(&call);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,12 @@ struct CacheLogLosses {
 };
 
 /// Visits the calls of log files and folders, figures only, in the order of their starts.
-/// `not_found` when there is no log of a known kind.
-Result<CacheLogLosses> visit_cache_log_calls(const std::vector<std::string>& paths,
-                                             const CacheCallVisitor& visit);
+/// `sessions` is first told which sessions there are; its error ends the visit. `not_found` when
+/// there is no log of a known kind.
+Result<CacheLogLosses> visit_cache_log_calls(
+    const std::vector<std::string>& paths,
+    const std::function<Result<void>(const std::set<std::string>&)>& sessions,
+    const CacheCallVisitor& visit);
 
 /// Bytes of segments from the journal.
 replay::SegmentBytes segment_bytes(journal::Journal& journal);

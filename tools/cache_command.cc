@@ -1,16 +1,21 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 
+#include "engine/nearest.h"
 #include "replay/cache_what_if.h"
 #include "tools/cache_calls.h"
 #include "tools/cache_text.h"
 #include "tools/cache_what_if_text.h"
 #include "tools/command.h"
+#include "tools/counted.h"
 #include "tools/format.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"
+#include "tools/wanted_call.h"
 
 namespace daybook::tools {
 namespace {
@@ -20,11 +25,23 @@ constexpr std::uint64_t kCallsShown = 20;
 /// Where the calls come from, and what was lost on the way.
 struct Calls {
   std::function<Result<void>(const CacheCallVisitor&)> visit;
-  replay::SegmentBytes bytes;  // empty: figures only
-  std::string session;         // that --session names; "": all
+  replay::SegmentBytes bytes;        // empty: figures only
+  std::string session;               // that --session names; "": all
+  std::optional<WantedCall> wanted;  // by --why
   std::vector<std::string> losses = {};
   ExitCode exit_code_of_losses = kExitDamaged;
 
+  /// The session that --session or --why names, as it was written; "": none.
+  std::string given_session() const {
+    return wanted && wanted->event_id.empty() ? wanted->session : session;
+  }
+  void set_session(const std::string& name) {
+    if (wanted) {
+      wanted->session = name;
+    } else {
+      session = name;
+    }
+  }
   bool wants(const replay::CacheCall& call) const {
     return session.empty() || call.session == session;
   }
@@ -35,12 +52,11 @@ struct Calls {
 };
 
 /// Every session is looked at, also when one is named: what the others cached could be read.
-Result<void> use_journal(const std::shared_ptr<journal::Journal>& journal,
-                         const Arguments& arguments, Calls& calls) {
-  if (const auto given = arguments.text("--session")) {
-    const auto info = find_session(*journal, *given);
+Result<void> use_journal(const std::shared_ptr<journal::Journal>& journal, Calls& calls) {
+  if (const std::string given = calls.given_session(); !given.empty()) {
+    const auto info = find_session(*journal, given);
     if (!info) return fail(info.error());
-    calls.session = info->session.str();
+    calls.set_session(info->session.str());
   }
   calls.bytes = segment_bytes(*journal);
   calls.visit = [journal, &calls](const CacheCallVisitor& visit) -> Result<void> {
@@ -48,11 +64,27 @@ Result<void> use_journal(const std::shared_ptr<journal::Journal>& journal,
     if (!holes) return fail(holes.error());
     if (*holes > 0) {
       calls.losses.push_back(
-          fmt::format("{} damaged events were left out; see daybook verify", *holes));
+          fmt::format("{} left out; see daybook verify",
+                      counted(*holes, "damaged event was", "damaged events were")));
     }
     return {};
   };
   return {};
+}
+
+void note_losses(const CacheLogLosses& losses, Calls& calls) {
+  for (const std::string& file : losses.files) {
+    calls.losses.push_back(file + "; its calls are missing");
+  }
+  if (losses.conflicts > 0) {
+    calls.losses.push_back(fmt::format("of {} the records disagree: figures are left out",
+                                       counted(losses.conflicts, "response", "responses")));
+  }
+  if (losses.damaged_lines > 0) {
+    calls.losses.push_back(
+        fmt::format("{} left out; `daybook import --dry-run` names the place",
+                    counted(losses.damaged_lines, "damaged line was", "damaged lines were")));
+  }
 }
 
 void use_logs(const Context& context, const Arguments& arguments, Calls& calls) {
@@ -60,41 +92,31 @@ void use_logs(const Context& context, const Arguments& arguments, Calls& calls) 
   for (const std::string& path : arguments.list("PATH")) {
     paths.push_back(path.starts_with('/') ? path : context.current_folder + '/' + path);
   }
-  calls.session = arguments.text("--session").value_or("");
   calls.exit_code_of_losses = kExitLosses;
   calls.visit = [paths = std::move(paths), &calls](const CacheCallVisitor& visit) -> Result<void> {
-    auto losses = visit_cache_log_calls(paths, visit);
-    if (!losses) return fail(std::move(losses.error()));
-    for (const std::string& file : losses->files) {
-      calls.losses.push_back(file + "; its calls are missing");
-    }
-    if (losses->conflicts > 0) {
-      calls.losses.push_back(fmt::format(
-          "of {} responses the records disagree: their figures are left out", losses->conflicts));
-    }
-    if (losses->damaged_lines > 0) {
-      calls.losses.push_back(
-          fmt::format("{} damaged lines were left out; `daybook import --dry-run` names them",
-                      losses->damaged_lines));
-    }
+    const auto name_session = [&](const std::set<std::string>& sessions) -> Result<void> {
+      const std::string given = calls.given_session();
+      if (given.empty()) return {};
+      const auto session = find_log_session(given, sessions);
+      if (!session) return fail(session.error());
+      calls.set_session(*session);
+      return {};
+    };
+    const auto losses = visit_cache_log_calls(paths, name_session, visit);
+    if (!losses) return fail(losses.error());
+    note_losses(*losses, calls);
     return {};
   };
 }
 
-/// Whether `name` is SESSION:VERSION of the call, or its id.
-bool is_named(const replay::CacheCall& call, std::string_view name) {
-  return call.id == name ||
-         (call.version != 0 && name == fmt::format("{}:{}", call.session, call.version));
-}
-
 Result<int> why(Context& context, const Arguments& arguments, Calls& calls,
                 const replay::PriceBook& prices) {
-  const std::string name = *arguments.text("--why");
   const auto& book = replay::CacheRuleBook::shipped();
   replay::CacheAttributor attributor(book, calls.bytes);
   bool found = false;
   DAYBOOK_TRY(calls.visit([&](replay::CacheCall call) {
-    const bool wanted = is_named(call, name);
+    const bool wanted =
+        calls.wanted->matches(call.session, call.version, call.request_version, call.id);
     const auto verdict = attributor.take(std::move(call));
     if (!wanted) return true;
     found = true;
@@ -110,32 +132,82 @@ Result<int> why(Context& context, const Arguments& arguments, Calls& calls,
   return fail(ErrorCode::not_found,
               fmt::format("there is no call '{}': name one as SESSION:VERSION or by its id, as the "
                           "table of calls of daybook cache does",
-                          name));
+                          calls.wanted->shown()));
 }
 
-Result<int> what_if(Context& context, const Arguments& arguments, Calls& calls,
-                    const replay::PriceBook& prices) {
+/// Another model must have a price, or the comparison says nothing.
+Result<void> check_model(const replay::CachePolicy& policy, const replay::PriceBook& prices) {
+  if (policy.model.empty() || !prices.rows_for(policy.provider, policy.model).empty()) return {};
+  std::vector<std::string> known;
+  for (const auto& row : prices.rows()) {
+    for (const std::string& model : row.models) known.push_back(row.provider + ':' + model);
+  }
+  const std::string name = policy.provider + ':' + policy.model;
+  const std::string near = engine::nearest(name, known);
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("--what-if model={}: there is no price for this model{}; docs/prices.md "
+                          "tells how to add one",
+                          name, near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+/// What could not be compared, and whether that leaves anything to show.
+struct Refusals {
+  std::uint64_t compared = 0;
+  std::uint64_t skipped = 0;
+  std::map<std::string, std::uint64_t> reasons;
+
+  Result<void> check() const {
+    if (compared == 0 && skipped > 0) {
+      return fail(ErrorCode::invalid_argument,
+                  "--what-if needs the requests of the calls, and none of these has one: logs are "
+                  "read for their figures only, `daybook import` first keeps their transcripts");
+    }
+    for (const auto& [reason, calls] : reasons) {
+      if (calls == compared) {
+        return fail(ErrorCode::invalid_argument, fmt::format("--what-if {}", reason));
+      }
+    }
+    return {};
+  }
+};
+
+Result<replay::CachePolicy> policy_of(const Arguments& arguments, const replay::PriceBook& prices) {
   replay::CachePolicy policy;
   for (const std::string& text : arguments.list("--what-if")) {
     DAYBOOK_TRY(replay::CachePolicy::add(policy, text));
   }
-  replay::WhatIf both(replay::CacheRuleBook::shipped(), policy);
+  DAYBOOK_TRY(check_model(policy, prices));
+  return policy;
+}
+
+Result<int> what_if(Context& context, const Arguments& arguments, Calls& calls,
+                    const replay::PriceBook& prices, const replay::CachePolicy& policy) {
+  const auto& book = replay::CacheRuleBook::shipped();
+  replay::WhatIf both(book, policy);
   WhatIfReport report(policy, arguments.number("--calls").value_or(kCallsShown));
+  Refusals refusals;
   DAYBOOK_TRY(calls.visit([&](const replay::CacheCall& call) {
     const auto made = both.take(call);
     if (!calls.wants(call)) return true;
     if (!made) {
+      ++refusals.skipped;
       report.skip();
       return true;
     }
+    ++refusals.compared;
     replay::CacheCall other = call;
     if (!policy.model.empty()) {
       other.scope.provider = other.provider_kind = policy.provider;
       other.scope.model = policy.model;
     }
+    if (const std::string reason = policy.refusal(other, book.rules(other)); !reason.empty()) {
+      ++refusals.reasons[reason];
+    }
     report.add(*made, rates_of(prices, call), rates_of(prices, other));
     return true;
   }));
+  DAYBOOK_TRY(refusals.check());
+  for (const auto& [reason, count] : refusals.reasons) report.note(reason, count);
   if (arguments.flag("--json")) {
     report.print_json(context.out);
   } else {
@@ -165,19 +237,40 @@ Result<int> losses(Context& context, const Arguments& arguments, Calls& calls,
   return calls.exit_code(context);
 }
 
+Result<void> check_options(const Arguments& arguments) {
+  if (!arguments.text("--why")) return {};
+  for (const char* option : {"--what-if", "--session", "--calls"}) {
+    const bool given = std::string_view(option) == "--calls" ? arguments.number(option).has_value()
+                                                             : !arguments.list(option).empty();
+    if (!given) continue;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("--why explains one call: {} does not go with it", option));
+  }
+  return {};
+}
+
 Result<int> run(Context& context, const Arguments& arguments) {
+  DAYBOOK_TRY(check_options(arguments));
   const auto prices = open_prices(context, arguments);
   if (!prices) return fail(prices.error());
+  const auto policy = policy_of(arguments, *prices);
+  if (!policy) return fail(policy.error());
   Calls calls;
+  calls.session = arguments.text("--session").value_or("");
+  if (const auto text = arguments.text("--why")) {
+    auto wanted = parse_wanted_call(*text);
+    if (!wanted) return fail(std::move(wanted.error()));
+    calls.wanted = std::move(*wanted);
+  }
   if (arguments.list("PATH").empty()) {
     auto journal = open_for_reading(context, arguments);
     if (!journal) return fail(journal.error());
-    DAYBOOK_TRY(use_journal(std::move(*journal), arguments, calls));
+    DAYBOOK_TRY(use_journal(std::move(*journal), calls));
   } else {
     use_logs(context, arguments, calls);
   }
-  if (arguments.text("--why")) return why(context, arguments, calls, *prices);
-  if (arguments.flag("--what-if")) return what_if(context, arguments, calls, *prices);
+  if (calls.wanted) return why(context, arguments, calls, *prices);
+  if (arguments.flag("--what-if")) return what_if(context, arguments, calls, *prices, *policy);
   return losses(context, arguments, calls, *prices);
 }
 

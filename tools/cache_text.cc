@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <ostream>
 
+#include "tools/cost_print.h"
+#include "tools/counted.h"
 #include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/table.h"
@@ -30,14 +32,6 @@ std::string_view evidence_name(schema::Evidence evidence) {
 namespace {
 
 constexpr std::size_t kCausesShown = 20;
-
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
-  }
-  return text;
-}
 
 std::string money_text(Money money, bool priced) {
   return priced ? money.shown() : "unpriced";
@@ -71,9 +65,9 @@ std::string kind_of(const replay::CauseSet& causes) {
 void print_totals(Context& context, const CacheReport& report) {
   std::uint64_t fresh = 0;
   for (const auto& [code, sum] : report.fresh) fresh += sum.tokens;
-  context.out << fmt::format("{} calls, {} input tokens = {} read + {} lost + {} new\n",
-                             grouped(report.calls), grouped(report.input), grouped(report.read),
-                             grouped(report.lost), grouped(fresh));
+  context.out << fmt::format("{}, {} input tokens = {} read + {} lost + {} new\n",
+                             counted(report.calls, "call", "calls"), grouped(report.input),
+                             grouped(report.read), grouped(report.lost), grouped(fresh));
   if (report.unpriced_calls < report.calls) {
     context.out << fmt::format("{} spent = {} with every cached token read + {} lost\n",
                                report.total.shown(), report.ideal.shown(), report.waste.shown());
@@ -84,17 +78,22 @@ void print_totals(Context& context, const CacheReport& report) {
     }
   }
   if (report.unpriced_tokens > 0) {
-    context.out << fmt::format("{} tokens of {} calls have no price\n",
-                               grouped(report.unpriced_tokens), grouped(report.unpriced_calls));
+    context.out << fmt::format("{} tokens of {} have no price\n", grouped(report.unpriced_tokens),
+                               counted(report.unpriced_calls, "call", "calls"));
   }
   if (report.unmeasured_calls > 0) {
-    context.out << fmt::format("{} calls reported no usage\n", grouped(report.unmeasured_calls));
+    context.out << counted(report.unmeasured_calls, "call", "calls") << " reported no usage\n";
+  }
+  if (report.without_output > 0) {
+    context.out << fmt::format(
+        "{} did not report the output: what it cost is not known and in no sum\n",
+        counted(report.without_output, "call", "calls"));
   }
   if (report.contradictions > 0) {
     context.out << fmt::format(
-        "{} calls read more than the cache rules allow: the rules are wrong there, or the cache "
-        "is shared more widely\n",
-        grouped(report.contradictions));
+        "{} read more than the cache rules allow: the rules are wrong there, or the cache is "
+        "shared more widely\n",
+        counted(report.contradictions, "call", "calls"));
   }
 }
 
@@ -148,6 +147,32 @@ std::optional<Sides> sides_of(const replay::CallVerdict& verdict,
   return Sides{first, replay::first_difference(before, after)};
 }
 
+/// What would have helped this call; for expiry that depends on how long the gap was.
+std::string remedy_of(replay::Leaf leaf, const replay::CallVerdict& verdict,
+                      const replay::CacheRules& rules) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const auto& info = info_of(leaf);
+  if (remedy_cost(leaf) != replay::RemedyCost::hour) return std::string(info.remedy);
+  const std::uint64_t prefix = verdict.read + verdict.lost_tokens();
+  if (prefix < rules.min_tokens.least) {
+    return fmt::format("none: no lifetime helps {} tokens, {} is the least that is cached",
+                       grouped(prefix), grouped(rules.min_tokens.least));
+  }
+  const auto gap =
+      static_cast<std::uint64_t>(verdict.since == 0 ? 0 : verdict.call->start - verdict.since);
+  const std::string pings =
+      fmt::format("a ping at least every {}, each of which reads the prefix",
+                  duration(rules.ttl_s.least * static_cast<std::uint64_t>(kSecond)));
+  if (rules.ttl_1h_s.most == 0) return pings + "; this provider sells no longer lifetime";
+  if (gap >= rules.ttl_1h_s.least * static_cast<std::uint64_t>(kSecond)) {
+    return fmt::format(
+        "the gap of {} outlasts one-hour markers too: {}; or compact before such a "
+        "pause, so that less is written again",
+        duration(gap), pings);
+  }
+  return std::string(info.remedy);
+}
+
 std::string name_of_call(const replay::CacheCall& call) {
   return replay::call_name(call.session, call.version, call.id);
 }
@@ -192,8 +217,8 @@ void print_cache_report(Context& context, const CacheReport& report) {
     print_calls(context, report);
   }
   for (const auto& [key, count] : report.vendor) {
-    context.out << fmt::format("the provider said {} of {} calls: {}\n", key.first, count,
-                               name_of(key.second));
+    context.out << fmt::format("the provider said {} of {}: {}\n", one_line(key.first),
+                               counted(count, "call", "calls"), name_of(key.second));
   }
 }
 
@@ -210,6 +235,7 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.member("unpriced_calls", report.unpriced_calls);
     line.member("unpriced_tokens", report.unpriced_tokens);
     line.member("unmeasured_calls", report.unmeasured_calls);
+    line.member("without_output", report.without_output);
     line.member("contradictions", report.contradictions).member("conserved", report.conserved());
     out << line.end_object().text() << '\n';
   }
@@ -290,7 +316,9 @@ void print_cache_call(Context& context, const replay::CallVerdict& verdict,
       const auto cause = std::ranges::find(verdict.causes, leaf, &replay::CacheCause::leaf);
       out << fmt::format("  {}: {}{}\n", info.code, info.meaning,
                          cause == verdict.causes.end() ? "" : "; " + one_line(cause->detail));
-      if (!info.remedy.empty()) out << fmt::format("  remedy: {}\n", info.remedy);
+      if (const std::string remedy = remedy_of(leaf, verdict, rules); !remedy.empty()) {
+        out << fmt::format("  remedy: {}\n", remedy);
+      }
       if (leaf == replay::Leaf::provider) out << fmt::format("  hint: {}\n", verdict.hint);
     }
   }

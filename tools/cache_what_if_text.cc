@@ -6,6 +6,9 @@
 #include <ostream>
 
 #include "replay/cache_report.h"
+#include "tools/cost_print.h"
+#include "tools/counted.h"
+#include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/table.h"
 
@@ -23,6 +26,23 @@ replay::SimulatedUsage reading(std::uint64_t tokens) {
 
 }  // namespace
 
+void WhatIfReport::note(const std::string& reason, std::uint64_t calls) {
+  notes_.push_back(
+      fmt::format("{}: {} as recorded.", reason, counted(calls, "call stays", "calls stay")));
+}
+
+std::vector<std::string> WhatIfReport::unknowns() const {
+  std::vector<std::string> out = policy_.unknowns();
+  out.insert(out.end(), notes_.begin(), notes_.end());
+  if (rebuilt_calls_ > 0) {
+    out.push_back(fmt::format(
+        "Where {} had markers: transcripts do not show them, and they are taken to stand behind "
+        "the tools and the system prompt, where the call before ended, and at the end.",
+        counted(rebuilt_calls_, "rebuilt request", "rebuilt requests")));
+  }
+  return out;
+}
+
 void WhatIfReport::keep(Row row) {
   const auto before = [](const Row& a, const Row& b) {
     const auto weight = [](const Row& one) {
@@ -38,6 +58,7 @@ void WhatIfReport::keep(Row row) {
 void WhatIfReport::add(const replay::WhatIfCall& call, const replay::CacheRates& rates,
                        const replay::CacheRates& changed_rates) {
   ++calls_;
+  rebuilt_calls_ += call.call->evidence == schema::Evidence::rebuilt ? 1 : 0;
   recorded_.input += call.recorded.input;
   recorded_.read += call.recorded.read;
   recorded_.write += call.recorded.write_5m + call.recorded.write_1h;
@@ -82,9 +103,10 @@ void WhatIfReport::print(Context& context) const {
   if (unpriced_calls_ < calls_) {
     out << fmt::format("difference: {}\n", (changed_.money - recorded_.money).shown());
   }
-  out << fmt::format("{} of {} calls change\n", changed_calls_, calls_);
-  if (pings_ > 0) out << fmt::format("{} pings\n", pings_);
-  if (summaries_ > 0) out << fmt::format("{} summaries\n", summaries_);
+  out << fmt::format("{} of {} changed\n", grouped(changed_calls_),
+                     counted(calls_, "call", "calls"));
+  if (pings_ > 0) out << counted(pings_, "ping", "pings") << '\n';
+  if (summaries_ > 0) out << counted(summaries_, "summary", "summaries") << '\n';
   if (!rows_.empty()) {
     out << '\n';
     Table table({"CALL", "READ", "READ THEN", "SAVED"}, 0);
@@ -96,14 +118,14 @@ void WhatIfReport::print(Context& context) const {
     table.print(out, context.columns, context.colour());
   }
   out << "\nnot known:\n";
-  for (const std::string& each : policy_.unknowns()) out << "  " << each << '\n';
+  for (const std::string& each : unknowns()) out << "  " << each << '\n';
   if (skipped_ > 0) {
-    out << fmt::format("  {} calls, of which the request or the usage was not recorded.\n",
-                       skipped_);
+    out << fmt::format("  {}, of which the request or the usage was not recorded.\n",
+                       counted(skipped_, "call", "calls"));
   }
   if (contradicted_ > 0) {
-    out << fmt::format("  Why {} calls read otherwise than simulated as recorded.\n",
-                       contradicted_);
+    out << fmt::format("  Why {} otherwise than simulated as recorded.\n",
+                       counted(contradicted_, "call read", "calls read"));
   }
 }
 
@@ -119,7 +141,7 @@ void WhatIfReport::print_json(std::ostream& out) const {
   total.member("changed_usd", changed_.money.exact());
   total.member("pings", pings_).member("summaries", summaries_);
   total.key("not_known").begin_array();
-  for (const std::string& each : policy_.unknowns()) total.value(each);
+  for (const std::string& each : unknowns()) total.value(each);
   out << total.end_array().end_object().text() << '\n';
   for (const Row& each : rows_) {
     JsonWriter line;

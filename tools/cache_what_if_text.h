@@ -15,6 +15,8 @@ class WhatIfReport {
 
   /// A call of which too little is known.
   void skip() { ++skipped_; }
+  /// A policy that `calls` of those compared cannot be simulated for, and why.
+  void note(const std::string& reason, std::uint64_t calls);
   void add(const replay::WhatIfCall& call, const replay::CacheRates& rates,
            const replay::CacheRates& changed_rates);
 
@@ -38,6 +40,7 @@ class WhatIfReport {
   };
 
   void keep(Row row);
+  std::vector<std::string> unknowns() const;
 
   replay::CachePolicy policy_;
   std::size_t kept_;
@@ -49,6 +52,8 @@ class WhatIfReport {
   std::uint64_t skipped_ = 0;
   std::uint64_t unpriced_calls_ = 0;
   std::uint64_t contradicted_ = 0;  // the simulation as recorded read otherwise than reported
+  std::uint64_t rebuilt_calls_ = 0;
+  std::vector<std::string> notes_;
   std::uint64_t pings_ = 0;
   std::uint64_t summaries_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <ostream>
+#include <set>
 
 #include "engine/nearest.h"
 #include "replay/calendar.h"
@@ -13,10 +14,12 @@
 #include "tools/cost_calls.h"
 #include "tools/cost_explain.h"
 #include "tools/cost_print.h"
+#include "tools/counted.h"
 #include "tools/format.h"
 #include "tools/log_calls.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"
+#include "tools/wanted_call.h"
 
 namespace daybook::tools {
 namespace {
@@ -142,6 +145,23 @@ Result<void> use_journal(Context& context, const Arguments& arguments, Calls& ca
   return {};
 }
 
+void note_losses(const std::vector<SkippedFile>& unread, const LogReport& report, Calls& calls) {
+  for (const auto* list : {&unread, &report.unread}) {
+    for (const SkippedFile& file : *list) {
+      calls.losses.push_back(fmt::format("{}: {}; its calls are missing", file.path, file.why));
+    }
+  }
+  if (report.conflicts > 0) {
+    calls.losses.push_back(fmt::format("of {} the records disagree: figures are left out",
+                                       counted(report.conflicts, "response", "responses")));
+  }
+  if (report.damaged > 0) {
+    calls.losses.push_back(
+        fmt::format("{} left out; `daybook import --dry-run` names the place",
+                    counted(report.damaged, "damaged line was", "damaged lines were")));
+  }
+}
+
 /// The calls of log files, which are read without being stored.
 Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls) {
   std::vector<std::string> paths;
@@ -156,29 +176,30 @@ Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls
                             fmt::join(arguments.list("PATH"), ", ")));
   }
   calls.exit_code_of_losses = kExitLosses;
-  calls.visit = [found = std::move(*found), session = arguments.text("--session"),
+  const bool explains_session = calls.wanted && calls.wanted->event_id.empty();
+  const auto given =
+      explains_session ? std::optional(calls.wanted->session) : arguments.text("--session");
+  calls.visit = [found = std::move(*found), given, explains_session,
                  &calls](const CallVisitor& visit) -> Result<void> {
+    std::set<std::string> sessions;
+    std::vector<replay::Call> waiting;  // of sessions whose names begin as the one wanted
     const auto take = [&](replay::Call&& call) {
-      if (!session || call.session->id == *session) visit(std::move(call));
+      if (!given) return visit(std::move(call));
+      sessions.insert(call.session->id);
+      if (call.session->id.starts_with(*given)) waiting.push_back(std::move(call));
     };
     // The table merges copies itself; an explanation needs them merged.
     const LogReport report = calls.wanted ? visit_log_calls(found.sources, {}, take)
                                           : scan_log_calls(found.sources, {}, take);
-    std::vector<SkippedFile> unread = found.unread;
-    unread.insert(unread.end(), report.unread.begin(), report.unread.end());
-    for (const SkippedFile& file : unread) {
-      calls.losses.push_back(fmt::format("{}: {}; its calls are missing", file.path, file.why));
+    if (given) {
+      const auto session = find_log_session(*given, sessions);
+      if (!session) return fail(session.error());
+      if (explains_session) calls.wanted->session = *session;
+      for (replay::Call& call : waiting) {
+        if (call.session->id == *session) visit(std::move(call));
+      }
     }
-    if (report.conflicts > 0) {
-      calls.losses.push_back(fmt::format(
-          "of {} responses the records disagree: their figures are left out", report.conflicts));
-    }
-    if (report.damaged > 0) {
-      calls.losses.push_back(
-          fmt::format("{} damaged lines were left out; `daybook import "
-                      "--dry-run` names them",
-                      report.damaged));
-    }
+    note_losses(found.unread, report, calls);
     return {};
   };
   return {};

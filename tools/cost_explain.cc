@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ostream>
 
 #include "replay/price_call.h"
@@ -209,37 +208,16 @@ void print_json(Context& context, const Call& call, const CallCost& cost) {
 
 }  // namespace
 
-bool WantedCall::matches(const Call& call) const {
-  if (!event_id.empty()) return call.id.str() == event_id;
-  return session_name(call) == session &&
-         (call.version == version || call.request_version == version);
-}
-
-Result<WantedCall> parse_wanted_call(std::string_view text) {
-  WantedCall wanted;
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) {
-    wanted.event_id = text;
-    return wanted;
-  }
-  const std::string_view number = text.substr(colon + 1);
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), wanted.version);
-  if (error != std::errc{} || end != number.data() + number.size() || colon == 0) {
-    return fail(
-        ErrorCode::invalid_argument,
-        fmt::format("'{}' is not a call: write SESSION:VERSION, or the id of its event", text));
-  }
-  wanted.session = text.substr(0, colon);
-  return wanted;
-}
-
 Result<int> explain_cost(Context& context, const CallSource& calls, const WantedCall& wanted,
                          const replay::PriceBook& book, std::optional<std::int64_t> prices_at,
                          bool json) {
   bool found = false;
+  std::vector<std::uint64_t> others;  // of the same session
   DAYBOOK_TRY(calls([&](const Call& one) {
-    if (!wanted.matches(one)) return;
+    if (!wanted.matches(session_name(one), one.version, one.request_version, one.id.str())) {
+      if (session_name(one) == wanted.session) others.push_back(one.version);
+      return;
+    }
     if (found && !json) context.out << '\n';
     found = true;
     const auto rows = book.rows_for(one.provider, one.model());
@@ -248,13 +226,20 @@ Result<int> explain_cost(Context& context, const CallSource& calls, const Wanted
     json ? print_json(context, one, cost) : print(context, one, cost);
   }));
   if (found) return kExitOk;
-  const std::string name = wanted.event_id.empty()
-                               ? fmt::format("{}:{}", wanted.session, wanted.version)
-                               : wanted.event_id;
+  if (!others.empty()) {
+    const auto distance = [&](std::uint64_t version) {
+      return version > wanted.version ? version - wanted.version : wanted.version - version;
+    };
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no model call {}: of the {} of this session the nearest is "
+                            "{}:{}",
+                            wanted.shown(), others.size(), wanted.session,
+                            *std::ranges::min_element(others, {}, distance)));
+  }
   return fail(ErrorCode::not_found,
               fmt::format("there is no model call {}: `daybook log SESSION` lists the events, and "
                           "a call is a ModelRequested or what answered it",
-                          name));
+                          wanted.shown()));
 }
 
 }  // namespace daybook::tools

@@ -205,11 +205,20 @@ void write_sums(JsonWriter& out, const CostSums& sums) {
   out.member("without_output", sums.without_output);
 }
 
+/// One row is one line, and no name drives the terminal: control characters become "\x1b".
 std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + '"';
+  std::string out;
+  bool quoted = false;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      quoted = quoted || c == ',' || c == '"';
+      out += c == '"' ? "\"\"" : std::string(1, c);
+    }
+  }
+  return quoted ? '"' + out + '"' : out;
 }
 
 }  // namespace
@@ -267,14 +276,17 @@ void print_cost_json(std::ostream& out, const CostReport& report, const CostPrin
 void print_cost_csv(std::ostream& out, const CostReport& report, const CostPrinting& printing) {
   for (const GroupBy group : printing.by) out << name_of(group) << ',';
   out << "calls,input,cache_read,cache_write_5m,cache_write_1h,cache_write,output,web_searches,"
-         "cost_low_usd,cost_high_usd,unpriced_calls,unpriced_tokens,without_usage\r\n";
+         "cost_low_usd,cost_high_usd,unpriced_calls,unpriced_tokens,without_usage,without_output,"
+         "exact,derived,lower_bound,estimate\r\n";
   for (const CostRow& row : report.rows) {
     for (const std::string& key : row.keys) out << csv_cell(key) << ',';
     out << row.sums.calls << ',';
     for (const std::uint64_t count : row.sums.counts) out << count << ',';
     out << row.sums.cost.low.exact() << ',' << row.sums.cost.high.exact() << ','
         << row.sums.unpriced_calls << ',' << row.sums.unpriced_tokens << ','
-        << row.sums.without_usage << "\r\n";
+        << row.sums.without_usage << ',' << row.sums.without_output;
+    for (const std::uint64_t count : row.sums.by_authority) out << ',' << count;
+    out << "\r\n";
   }
 }
 

@@ -146,7 +146,8 @@ TEST_CASE("a policy that does not exist is named with its neighbours") {
   CachePolicy made;
   const auto bad = CachePolicy::add(made, "stable-tool");
   REQUIRE_FALSE(bad);
-  CHECK(bad.error().message == "there is no policy 'stable-tool'; did you mean 'stable-tools'?");
+  CHECK(bad.error().message.starts_with(
+      "there is no policy 'stable-tool'; did you mean 'stable-tools'?; the policies are 1h, "));
   CHECK_FALSE(CachePolicy::add(made, "compact=0"));
   CHECK_FALSE(CachePolicy::add(made, "model=openai"));
 }
@@ -157,4 +158,76 @@ TEST_CASE("the cost of a simulated usage needs a price for every class it has") 
   rates.read = replay::Money::of(1, replay::Rate{1});
   CHECK(*replay::cost_of({100, 60, 0, 0}, 0, rates) == replay::Money::of(260, replay::Rate{1}));
   CHECK_FALSE(replay::cost_of({100, 60, 40, 0}, 0, rates));
+}
+
+namespace {
+
+SessionRun transcript(const char* fault) {
+  FaultPlan plan;
+  plan.faults = {fault};
+  SessionRun run = tests::run_session(plan);
+  for (auto& call : run.calls) call = tests::rebuilt(std::move(call));
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("the same model changes nothing, whatever is known of the requests") {
+  for (const char* fault : {"none", "T1", "P4.reordered", "P3.clock"}) {
+    FaultPlan plan;
+    plan.faults = {fault};
+    for (const SessionRun& run : {tests::run_session(plan), transcript(fault)}) {
+      for (const auto& call : replayed(run, policy("model=anthropic:claude-sonnet-4-5"))) {
+        INFO(fault);
+        CHECK(call.changed == call.recorded);
+      }
+    }
+  }
+}
+
+TEST_CASE("a transcript is simulated as recorded: its markers are where clients set them") {
+  const SessionRun run = transcript("T1");
+  const auto made = replayed(run, policy("1h"));
+  for (std::size_t i = 1; i < made.size(); ++i) {
+    INFO("call " << i);
+    check_near(made[i].recorded.read, run.usages[i].read);
+  }
+  // The cache expired before the call; an hour's markers outlast the gap.
+  CHECK(made[run.fault_call].recorded.read == 0);
+  check_near(made[run.fault_call].changed.read, made[run.fault_call - 1].recorded.input);
+  CHECK(made.back().changed.write_5m == 0);
+}
+
+TEST_CASE("what a policy needs and the calls do not have is a reason, not a difference of zero") {
+  const SessionRun run = transcript("none");
+  const auto& book = replay::CacheRuleBook::shipped();
+  const auto refusal = [&](const char* text, replay::CacheCall call) {
+    return policy(text).refusal(call, book.rules(call));
+  };
+  CHECK(refusal("stable-tools", run.calls[2]).find("transcripts do not show") != std::string::npos);
+  CHECK(refusal("1h", run.calls[2]).empty());
+  auto other = run.calls[2];
+  other.scope.provider = other.provider_kind = "openai";
+  other.scope.model = "gpt-5.5";
+  CHECK(refusal("1h", other).find("live an hour") != std::string::npos);
+  FaultPlan plan;
+  plan.faults = {"none"};
+  CHECK(refusal("stable-tools", tests::run_session(plan).calls[2]).empty());
+}
+
+TEST_CASE("policies that cannot be are told with what they want") {
+  const auto error = [](const char* text) {
+    CachePolicy made;
+    const auto added = CachePolicy::add(made, text);
+    REQUIRE(!added);
+    return added.error().message;
+  };
+  CHECK(error("keep-warm=0").find("a number of seconds from 1") != std::string::npos);
+  CHECK(error("compact=0").find("a number of tokens from 1") != std::string::npos);
+  CHECK(error("compact").find("a number of tokens from 1") != std::string::npos);
+  CHECK(error("model=nope").find("model=PROVIDER:MODEL") != std::string::npos);
+  CHECK(error("1h=2").find("takes no value") != std::string::npos);
+  CHECK(error("stable-tool").find("did you mean 'stable-tools'?") != std::string::npos);
+  CHECK(error("logs/claude").find("--what-if 1h PATH") != std::string::npos);
+  CHECK(error("logs/claude").find("keep-warm=SECONDS") != std::string::npos);
 }

@@ -323,9 +323,11 @@ replay::CacheCall call_of(const ProviderRequest& request, const ProviderUsage& u
 
 replay::CacheCall rebuilt(replay::CacheCall call) {
   call.evidence = schema::Evidence::rebuilt;
-  std::erase_if(call.segments, [](const replay::CacheSegment& segment) {
-    return segment.area == replay::CacheArea::tools;
-  });
+  replay::SegmentList shown;
+  for (const replay::CacheSegment& segment : call.segments) {
+    if (segment.area != replay::CacheArea::tools) shown.push_back(segment);
+  }
+  call.segments = std::move(shown);
   call.marks.clear();
   call.params.clear();
   call.scope.key.clear();

@@ -101,7 +101,7 @@ TEST_CASE("the cache command shows the loss, its cause and its call") {
   CHECK(run.out.find("P3.clock  avoidable  1      6,000") != std::string::npos);
   CHECK(run.out.find("system[0]") != std::string::npos);
   CHECK(run.out.find("clock:7") != std::string::npos);
-  CHECK(run.out.find("the provider said system_changed of 1 calls: finer") != std::string::npos);
+  CHECK(run.out.find("the provider said system_changed of 1 call: finer") != std::string::npos);
 }
 
 TEST_CASE("the cache command's JSON is conserved and names every line") {
@@ -144,11 +144,45 @@ TEST_CASE("a call is explained down to the byte") {
 
 TEST_CASE("a call that is not there is an error that says how to name one") {
   Cli cli = with_clock();
-  for (const char* name : {"clock", "clock:x", "clock:6", "other:7"}) {
+  const auto error = [&](const char* name, int code) {
     const auto run = cli.run({"cache", "--why", name});
-    CHECK(run.code == 3);
-    CHECK(run.err.find(std::string("there is no call '") + name + "'") != std::string::npos);
+    CHECK(run.code == code);
+    CHECK(run.out.empty());
+    return run.err;
+  };
+  for (const char* name : {"clock", "clock:5000"}) {
+    CHECK(error(name, 3).find(std::string("there is no call '") + name + "'") != std::string::npos);
   }
+  CHECK(error("other:7", 3).find("there is no session 'other'") != std::string::npos);
+  CHECK(error("clock:x", 2).find("write SESSION:VERSION") != std::string::npos);
+  CHECK(error("clock:0", 2).find("calls are counted from 1") != std::string::npos);
+}
+
+TEST_CASE("a call is named as daybook cost names it: by a prefix, by its request as well") {
+  Cli cli = with_clock();
+  const std::string whole = cli.run({"cache", "--why", "clock:7"}).out;
+  CHECK(whole.starts_with("clock:7 "));
+  CHECK(cli.run({"cache", "--why", "cl:7"}).out == whole);
+  CHECK(cli.run({"cache", "--why", "clock:6"}).out == whole);
+}
+
+TEST_CASE("options that exclude each other, and policies that cannot be, are errors") {
+  Cli cli = with_clock();
+  const auto error = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "cache");
+    const auto run = cli.run(arguments);
+    CHECK(run.code == 2);
+    CHECK(run.out.empty());
+    return run.err;
+  };
+  CHECK(error({"--why", "clock:7", "--what-if", "1h"}) ==
+        "daybook: --why explains one call: --what-if does not go with it\n");
+  CHECK(error({"--why", "clock:7", "--session", "clock"}).find("--session does not go with it") !=
+        std::string::npos);
+  CHECK(error({"--what-if", "model=anthropic:claude-opus-5_5"})
+            .find("there is no price for this model; did you mean 'anthropic:claude-opus-5-5'?") !=
+        std::string::npos);
+  CHECK(error({"--what-if", "keep-warm=0"}).find("from 1") != std::string::npos);
 }
 
 TEST_CASE("only one session's calls are shown when it is named") {
@@ -211,5 +245,102 @@ TEST_CASE("log files are analysed without a journal, by their figures") {
   CHECK(lines[3]["evidence"] == Json::array({"usage only"}));
   const std::string id = lines[4]["id"];
   CHECK(cli.run({"cache", logs, "--why", id}).out.find("T1: 6,000 tokens") != std::string::npos);
+  CHECK(cli.run({"cache", logs, "--why", "s:3"}).out.find("T1: 6,000 tokens") != std::string::npos);
+  CHECK(cli.run({"cache", logs, "--session", "s2"}).err ==
+        "daybook: there is no session 's2' in these logs; did you mean 's1'?\n");
+  const auto what_if = cli.run({"cache", logs, "--what-if", "1h"});
+  CHECK(what_if.code == 2);
+  CHECK(what_if.err.find("`daybook import` first") != std::string::npos);
   CHECK(cli.run({"cache", logs + "/none"}).code == 3);
+}
+
+TEST_CASE("the remedy for expiry is one that the gap and the prompt leave") {
+  Cli cli;
+  const tests::TempDir folder;
+  const auto remedy = [&](const char* name, const char* second, int tokens) {
+    const std::string log = folder.path().string() + '/' + name + ".jsonl";
+    std::ofstream out(log);
+    int number = 0;
+    for (const char* time : {"10:00:00", second}) {
+      out << fmt::format(
+                 R"({{"type":"assistant","sessionId":"{0}","uuid":"{0}{1}","requestId":"{0}{1}",)"
+                 R"("timestamp":"2026-05-01T{2}Z","cwd":"/p","version":"2.0.0","message":)"
+                 R"({{"id":"{0}{1}","type":"message","role":"assistant","model":"claude-sonnet-4-5",)"
+                 R"("content":[],"stop_reason":"end_turn","usage":{{"input_tokens":3,)"
+                 R"("cache_read_input_tokens":0,"cache_creation_input_tokens":{3},"output_tokens":9,)"
+                 R"("cache_creation":{{"ephemeral_5m_input_tokens":{3},)"
+                 R"("ephemeral_1h_input_tokens":0}}}}}}}})",
+                 name, number++, time, tokens)
+          << '\n';
+    }
+    out.close();
+    const std::string shown = cli.run({"cache", log, "--why", std::string(name) + ":2"}).out;
+    const std::size_t at = shown.find("remedy: ");
+    return at == std::string::npos ? shown : shown.substr(at, shown.find('\n', at) - at);
+  };
+  CHECK(remedy("short", "10:20:00", 5000).find("one-hour markers, or a ping") != std::string::npos);
+  const std::string overnight = remedy("long", "14:00:00", 5000);
+  CHECK(overnight.find("outlasts one-hour markers too") != std::string::npos);
+  CHECK(overnight.find("a ping at least every 5 min") != std::string::npos);
+  CHECK(remedy("small", "10:20:00", 700).find("1,024 is the least that is cached") !=
+        std::string::npos);
+}
+
+TEST_CASE("a transcript is compared with itself: the model it has changes nothing, an hour does") {
+  Cli cli;
+  const tests::TempDir folder;
+  const std::string log = folder.path().string() + "/t.jsonl";
+  std::ofstream out(log);
+  std::string parent = "null";
+  int context = 6'000;
+  for (int i = 0; i < 6; ++i) {
+    const int minute = i * 2 + (i > 3 ? 20 : 0);
+    out << fmt::format(
+               R"({{"type":"user","uuid":"u{0}","parentUuid":{1},"sessionId":"t","timestamp":)"
+               R"("2026-05-01T10:{2:02}:00Z","cwd":"/p","version":"2.0.1","message":{{"role":"user",)"
+               R"("content":"{3}"}}}})",
+               i, parent, minute, std::string(2'000, static_cast<char>('a' + i)))
+        << '\n';
+    const int read = i == 0 || i == 4 ? 0 : context - 500;
+    out << fmt::format(
+               R"({{"type":"assistant","uuid":"a{0}","parentUuid":"u{0}","sessionId":"t","timestamp":)"
+               R"("2026-05-01T10:{1:02}:04Z","cwd":"/p","version":"2.0.1","requestId":"r{0}","message":)"
+               R"({{"id":"m{0}","type":"message","role":"assistant","model":"claude-sonnet-4-5",)"
+               R"("content":[{{"type":"text","text":"ok"}}],"stop_reason":"end_turn","usage":)"
+               R"({{"input_tokens":3,"cache_read_input_tokens":{2},"cache_creation_input_tokens":{3},)"
+               R"("cache_creation":{{"ephemeral_5m_input_tokens":{3},"ephemeral_1h_input_tokens":0}},)"
+               R"("output_tokens":9}}}}}})",
+               i, minute, read, context - read)
+        << '\n';
+    parent = fmt::format("\"a{}\"", i);
+    context += 500;
+  }
+  out.close();
+  REQUIRE(cli.run({"import", log}).code == 0);
+  const auto total = [&](const char* policy) {
+    const auto run = cli.run({"cache", "--json", "--what-if", policy});
+    INFO(run.out << run.err);
+    REQUIRE(run.code == 0);
+    return tests::json_lines(run.out)[0];
+  };
+  const auto same = total("model=anthropic:claude-sonnet-4-5");
+  CHECK(same["changed_usd"] == same["recorded_usd"]);
+  CHECK(same["changed_calls"] == 0);
+  const auto hour = total("1h");
+  CHECK(hour["changed_read"].get<int>() > hour["recorded_read"].get<int>() + 7'000);
+  const auto tools = cli.run({"cache", "--what-if", "stable-tools"});
+  CHECK(tools.code == 2);
+  CHECK(tools.err.find("transcripts do not show") != std::string::npos);
+}
+
+TEST_CASE("a count that cannot be right is not priced by the cache analysis either") {
+  Cli cli;
+  {
+    tests::MemoryJournal journal(cli.store);
+    ClockSession session(journal);
+    session.call("10:00", 0, 5'000'000'000);
+  }
+  const auto total = tests::json_lines(cli.run({"cache", "--json"}).out)[0];
+  CHECK(total["unpriced_calls"] == 1);
+  CHECK(total["total_usd"] == "0");
 }

@@ -189,14 +189,21 @@ TEST_CASE("cost: CSV quotes what needs it") {
   const CliRun run = cli.run({"cost", "--by", "model", "--csv", "--timezone", "UTC"});
   CHECK(run.out ==
         "model,calls,input,cache_read,cache_write_5m,cache_write_1h,cache_write,output,"
-        "web_searches,cost_low_usd,cost_high_usd,unpriced_calls,unpriced_tokens,without_usage\r\n"
-        "claude-opus-5-5,1,1000,0,0,0,0,0,0,0.004,0.004,0,0,0\r\n");
+        "web_searches,cost_low_usd,cost_high_usd,unpriced_calls,unpriced_tokens,without_usage,"
+        "without_output,exact,derived,lower_bound,estimate\r\n"
+        "claude-opus-5-5,1,1000,0,0,0,0,0,0,0.004,0.004,0,0,0,0,1,0,0,0\r\n");
   Told odd = told(1, 0, 0);
   odd.model = "a,\"b\"";
   Cli other;
   write_session(other, "s", {odd});
   CHECK_THAT(other.run({"cost", "--by", "model", "--csv", "--timezone", "UTC"}).out,
              Contains("\r\n\"a,\"\"b\"\"\",1,1,"));
+  Told hostile = told(1, 0, 0);
+  hostile.model = "a\x1b[2J\r\nb";
+  Cli third;
+  write_session(third, "s", {hostile});
+  CHECK_THAT(third.run({"cost", "--by", "model", "--csv", "--timezone", "UTC"}).out,
+             Contains("\r\na\\x1b[2J\\x0d\\x0ab,1,1,"));
 }
 
 TEST_CASE("cost: a span of days, in a zone") {
@@ -328,8 +335,10 @@ TEST_CASE("cost: mistakes say what to do") {
   CHECK(error_of(cli, {"cost", "--json", "--csv"}) ==
         "daybook: --json and --csv exclude each other\n");
   CHECK_THAT(error_of(cli, {"cost", "--explain", "site:x"}), Contains("is not a call"));
-  CHECK_THAT(error_of(cli, {"cost", "--explain", "site:2"}, 3),
-             Contains("there is no model call site:2"));
+  CHECK(error_of(cli, {"cost", "--explain", "site:2"}, 3) ==
+        "daybook: there is no model call site:2: of the 4 of this session the nearest is site:4\n");
+  CHECK(error_of(cli, {"cost", "--explain", "site:0"}) ==
+        "daybook: 'site:0' is not a call: calls are counted from 1\n");
   CHECK_THAT(error_of(cli, {"cost", "--explain", "site:4", "--by", "day"}),
              Contains("--by does not go with it"));
   CHECK_THAT(error_of(cli, {"cost", "one.jsonl", "two.jsonl"}, 3), Contains("one.jsonl"));
@@ -368,7 +377,16 @@ TEST_CASE("a log file is priced without being stored", "[cost]") {
   CHECK(once.at("cost_usd").at("high") == "0.004106");
   CHECK(total({log, log}).at("cost_usd") == once.at("cost_usd"));
   CHECK(total({"--session", "four-blocks", log}).at("calls") == 2);
-  CHECK(total({"--session", "another", log}).at("calls") == 0);
+  CHECK(total({"--session", "four", log}).at("calls") == 2);
+  CHECK(error_of(cli, {"cost", "--session", "four-block5", log}, 3) ==
+        "daybook: there is no session 'four-block5' in these logs; did you mean 'four-blocks'?\n");
+  CHECK(cli.run({"cost", "--explain", "four:1", log}).out ==
+        cli.run({"cost", "--explain", "four-blocks:1", log}).out);
+  CHECK(error_of(cli, {"cost", "--explain", "four-blocks:9", log}, 3) ==
+        "daybook: there is no model call four-blocks:9: of the 2 of this session the nearest is "
+        "four-blocks:2\n");
+  CHECK(error_of(cli, {"cost", "--explain", "other:1", log}, 3) ==
+        "daybook: there is no session 'other' in these logs; there are: four-blocks\n");
   const auto explained = cli.run({"cost", "--json", "--explain", "four-blocks:1", log});
   CHECK(parse_json(explained.out)->at("cost_low_usd") == "0.003306");
   CHECK_THAT(error_of(cli, {"cost", source_path("/schema")}, 3),
