@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <queue>
@@ -19,14 +20,52 @@ namespace {
 /// Calls read ahead of a session at a time.
 constexpr std::size_t kBatch = 64;
 
+/// Which of several copies of a call counts, by the rule of visit_log_calls: a log that was
+/// imported while it grew, or forks and subagents that repeat calls of their parent, leave more
+/// than one.
+class Copies {
+ public:
+  Result<void> read(journal::Journal& journal, const SessionId& session) {
+    replay::CallFold fold(session.str(), [&](replay::Call call) {
+      auto& kept = kept_[{call.id, call.pass}];
+      if (kept.session && !preferred_copy(call, kept)) return;
+      kept = replay::Call();
+      kept.session = call.session;
+      kept.version = call.version;
+      kept.lineage = call.lineage;
+      kept.started_at = call.started_at;
+      kept.usage.output = call.usage.output;
+      names_[{call.id, call.pass}] = session.str();
+    });
+    auto read = journal.read(session, 1, journal::ReadMode::lenient, [&](const auto& entry) {
+      if (entry.event != nullptr) fold.take(*entry.event);
+      return true;
+    });
+    return read;
+  }
+
+  /// Calls of sessions that were not read have no copies.
+  bool counts(const replay::Call& call, const SessionId& session) const {
+    const auto found = kept_.find({call.id, call.pass});
+    if (found == kept_.end()) return true;
+    return found->second.version == call.version && names_.at(found->first) == session.str();
+  }
+
+ private:
+  using Key = std::pair<Uuid, std::uint32_t>;
+  std::map<Key, replay::Call> kept_;  // what the rule looks at
+  std::map<Key, std::string> names_;  // of its session in the journal
+};
+
 /// One session's calls, read piece by piece.
 class CallStream {
  public:
-  CallStream(journal::Journal& journal, SessionId session)
+  CallStream(journal::Journal& journal, SessionId session, const Copies& copies)
       : journal_(journal),
         session_(std::move(session)),
         reader_(segment_bytes(journal)),
-        fold_(session_.str(), [this](replay::Call call) {
+        fold_(session_.str(), [this, &copies](replay::Call call) {
+          if (!copies.counts(call, session_)) return;
           auto made = reader_.read(call);
           // The session as the journal knows it: what --session and --why name.
           if (!call.session->parent.empty()) made.parent = call.session->parent;
@@ -79,16 +118,22 @@ struct Source {
   std::optional<replay::CacheCall> call;
 };
 
-Result<std::int64_t> beginning(journal::Journal& journal, const SessionId& session) {
+struct Beginning {
   std::int64_t at = 0;
+  bool imported = false;
+};
+
+Result<Beginning> beginning(journal::Journal& journal, const SessionId& session) {
+  Beginning made;
   auto read = journal.read(session, 1, journal::ReadMode::lenient, [&](const auto& entry) {
     if (entry.event == nullptr) return true;
     const auto* provenance = entry.event->provenance();
-    at = provenance == nullptr ? entry.event->recorded_at() : provenance->at();
-    return at == 0;
+    made.imported = made.imported || provenance != nullptr;
+    made.at = provenance == nullptr ? entry.event->recorded_at() : provenance->at();
+    return made.at == 0;
   });
   if (!read) return fail(std::move(read.error()));
-  return at;
+  return made;
 }
 
 }  // namespace
@@ -145,26 +190,26 @@ Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::st
   const auto sessions = journal.sessions(only);
   if (!sessions) return fail(sessions.error());
   std::vector<std::shared_ptr<Source>> waiting;
+  Copies copies;
   for (const auto& info : *sessions) {
     if (!only.empty() && info.session.str() != only) continue;
-    const auto at = beginning(journal, info.session);
-    if (!at) return fail(at.error());
+    const auto begins = beginning(journal, info.session);
+    if (!begins) return fail(begins.error());
+    if (begins->imported) DAYBOOK_TRY(copies.read(journal, info.session));
     waiting.push_back(
-        std::make_shared<Source>(Source{*at, waiting.size(), info.session, nullptr, {}}));
+        std::make_shared<Source>(Source{begins->at, waiting.size(), info.session, nullptr, {}}));
   }
   const auto later = [](const auto& a, const auto& b) {
     return std::tie(a->at, a->order) > std::tie(b->at, b->order);
   };
   std::priority_queue queue(later, std::move(waiting));
   std::uint64_t holes = 0;
-  std::set<std::string> seen;
   while (!queue.empty()) {
     auto source = queue.top();
     queue.pop();
     if (source->stream == nullptr) {
-      source->stream = std::make_unique<CallStream>(journal, source->session);
-    } else if (source->call && seen.insert(source->call->id).second &&
-               !visit(std::move(*source->call))) {
+      source->stream = std::make_unique<CallStream>(journal, source->session, copies);
+    } else if (source->call && !visit(std::move(*source->call))) {
       break;
     }
     auto next = source->stream->next();

@@ -254,6 +254,34 @@ TEST_CASE("log files are analysed without a journal, by their figures") {
   CHECK(cli.run({"cache", logs + "/none"}).code == 3);
 }
 
+TEST_CASE("of copies that a growing log leaves, the whole answer is the one that is analysed") {
+  const tests::TempDir folder;
+  const std::string log = folder.str("s1.jsonl");
+  const auto line = [](const char* uuid, int output) {
+    return fmt::format(
+               R"({{"type":"assistant","sessionId":"s1","uuid":"{}","requestId":"r1",)"
+               R"("timestamp":"2026-05-01T10:00:00Z","cwd":"/p","version":"2.0.0","message":{{"id":"m1",)"
+               R"("type":"message","role":"assistant","model":"claude-sonnet-4-5","content":)"
+               R"([{{"type":"text","text":"ok"}}],"stop_reason":"end_turn","usage":{{"input_tokens":3,)"
+               R"("cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":{}}}}}}})",
+               uuid, output) +
+           "\n";
+  };
+  Cli grown;
+  tests::write_file(log, line("u1", 5));
+  REQUIRE(grown.run({"import", log}).code == 0);
+  tests::write_file(log, line("u1", 5) + line("u2", 700));
+  REQUIRE(grown.run({"import", log}).code == 0);
+  Cli whole;
+  REQUIRE(whole.run({"import", log}).code == 0);
+  const auto total = [](Cli& cli) {
+    return tests::json_lines(cli.run({"cache", "--json"}).out).at(0);
+  };
+  CHECK(total(grown) == total(whole));
+  // 3 tokens at $3 and 700 at $15 a million, not 5.
+  CHECK(total(grown).dump().find("0.010509") != std::string::npos);
+}
+
 TEST_CASE("the remedy for expiry is one that the gap and the prompt leave") {
   Cli cli;
   const tests::TempDir folder;
