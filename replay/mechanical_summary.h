@@ -9,7 +9,10 @@
 
 namespace daybook::replay {
 
-/// At most `limit` bytes, under the headings of every summary. Equal input gives equal bytes.
+/// At most `limit` bytes, under the headings of every summary: the user's first and newest words,
+/// files, commands with their ends, errors and open work from the records, and of an earlier
+/// summary what the span does not overtake. What the gate would refuse is left out, as far as that
+/// goes. Equal input gives equal bytes.
 std::string mechanical_summary(const std::vector<engine::PastItem>& items, std::size_t limit);
 
 }  // namespace daybook::replay
