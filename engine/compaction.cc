@@ -9,6 +9,9 @@ namespace {
 
 /// Roles, names and punctuation around a message, in bytes.
 constexpr std::uint64_t kFrameBytes = 48;
+constexpr std::string_view kOverflow = "overflow";
+/// A view that was refused is measured by half of it, but by no less than this.
+constexpr std::uint64_t kLeastCap = 1'000;
 /// Below this share of the trigger an automatic compaction frees too little for its price.
 constexpr std::uint64_t kLeastShare = 10;
 
@@ -100,6 +103,17 @@ CompactionBudgets budgets_of(const CompactionLimits& limits) {
   return budgets;
 }
 
+CompactionLimits limits_of(const CompactionLimits& limits, std::string_view trigger,
+                           std::uint64_t tokens) {
+  CompactionLimits made = limits;
+  if (trigger == kOverflow) made.cap = std::min(limits.cap, std::max(kLeastCap, tokens / 2));
+  return made;
+}
+
+bool gains_enough(std::string_view trigger, std::uint64_t before, std::uint64_t after) {
+  return trigger == kOverflow ? after + before / kLeastShare <= before : after < before;
+}
+
 std::uint64_t estimate_tokens(const SessionState& state, std::uint64_t bytes) {
   const std::uint64_t per_mib =
       state.request->tokens_per_mib == 0 ? 1U << 18U : state.request->tokens_per_mib;
@@ -137,8 +151,9 @@ std::optional<CutPoint> due_compaction(const SessionState& state, const Compacti
   if (!limits.enabled || state.compaction->gave_up) return std::nullopt;
   const bool overflow =
       state.turn->failures > 0 && state.turn->failure == schema::FailureKind::context_overflow;
-  const CompactionBudgets budgets = budgets_of(limits);
   const std::uint64_t tokens = view_tokens(state);
+  const std::string_view trigger = overflow ? kOverflow : "auto";
+  const CompactionBudgets budgets = budgets_of(limits_of(limits, trigger, tokens));
   if (!overflow && tokens <= budgets.trigger) return std::nullopt;
 
   const View view(state);
@@ -147,15 +162,13 @@ std::optional<CutPoint> due_compaction(const SessionState& state, const Compacti
   for (std::size_t i = count; i-- > 0;) {
     rest[i] = rest[i + 1] + estimate_tokens(state, view.bytes[i]);
   }
-  // The provider's window may be smaller than the configured one: each refusal cuts deeper.
-  const std::uint64_t kept = overflow ? std::min(budgets.kept, tokens / 4) : budgets.kept;
-  const std::size_t at = choose(view, rest, kept);
+  const std::size_t at = choose(view, rest, budgets.kept);
   if (at == 0) return std::nullopt;
   const std::size_t block = view.marks[0].is_block() ? 1 : 0;
   if (!overflow && rest[block] - rest[at] < budgets.trigger / kLeastShare) return std::nullopt;
 
   CutPoint cut;
-  cut.trigger = overflow ? "overflow" : "auto";
+  cut.trigger = trigger;
   cut.replaced = static_cast<std::uint32_t>(at);
   cut.kept = static_cast<std::uint32_t>(count - at);
   cut.first = view.marks[block].first();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/state.h"
 
@@ -29,6 +30,16 @@ struct CompactionBudgets {
   std::uint64_t work = 0;   // working state: 2,000, at most a sixteenth
 };
 CompactionBudgets budgets_of(const CompactionLimits& limits);
+
+/// The limits that one compaction keeps to. A provider that refused `tokens` has a smaller window
+/// than is configured: everything is then measured by half of what it refused, so that each pass
+/// leaves much less than the one before.
+CompactionLimits limits_of(const CompactionLimits& limits, std::string_view trigger,
+                           std::uint64_t tokens);
+
+/// Whether a view of `after` tokens in place of `before` is worth the change: shorter, and after a
+/// refusal by a tenth at least.
+bool gains_enough(std::string_view trigger, std::uint64_t before, std::uint64_t after);
 
 /// Tokens of `bytes`, by what this session's provider last reported, else one in four bytes.
 std::uint64_t estimate_tokens(const SessionState& state, std::uint64_t bytes);

@@ -8,6 +8,7 @@
 #include "engine/await.h"
 #include "engine/driver_impl.h"
 #include "engine/events.h"
+#include "engine/transcript_files.h"
 #include "schema/utf8.h"
 
 namespace daybook::engine {
@@ -63,6 +64,7 @@ Driver::Impl::Impl(asio::io_context& io, World world, TurnRequest request)
 asio::awaitable<Result<TurnReport>> Driver::Impl::run() {
   if (auto readable = check_recorded(); !readable) co_return fail(std::move(readable.error()));
   if (auto taken = co_await acquire(); !taken) co_return fail(std::move(taken.error()));
+  restore_transcripts(world_.journal, state_, request_.spill_folder);
   auto report = co_await loop();
   if (!report) co_return report;
   Batch batch;

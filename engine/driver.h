@@ -50,6 +50,12 @@ class Approver {
  public:
   virtual ~Approver() = default;
   virtual void ask(const Question& question, std::function<void(Answer)> done) = 0;
+  /// Whether to try again (allow) or go on without a summary (deny) when the gate accepted none;
+  /// `why` says what was wrong. Whoever nobody attends does not wait: `unavailable`.
+  virtual void ask_summary(const std::string& why, std::function<void(Answer)> done) {
+    static_cast<void>(why);
+    done({Answer::Kind::unavailable, "", ""});
+  }
   virtual void cancel() = 0;
 };
 

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "engine/await.h"
 #include "engine/driver_impl.h"
 #include "engine/events.h"
 #include "engine/spill.h"
+#include "engine/transcript_files.h"
 
 namespace daybook::engine {
 
@@ -62,7 +61,7 @@ Driver::Impl::Report Driver::Impl::start_compaction(step::StartCompaction step) 
   event.first = step.cut.first;
   event.last = step.cut.last;
   const CompactionLimits& limits = request_.limits.compaction;
-  event.summary_tokens = budgets_of(limits).summary;
+  event.summary_tokens = budgets_of(limits_of(limits, step.cut.trigger, step.cut.tokens)).summary;
   event.transcript_bytes = bytes_for(state_, limits.window * kTranscriptShare / 100);
   Batch batch;
   batch.add(in_turn(std::move(event)));
@@ -128,31 +127,54 @@ Driver::Impl::Report Driver::Impl::cancel_compaction(step::CancelCompaction step
 
 asio::awaitable<std::string> Driver::Impl::spill_transcript(std::string transcript) {
   if (request_.spill_folder.empty()) co_return "";
-  std::string path = (std::filesystem::path(request_.spill_folder) / request_.session.str() /
-                      fmt::format("compaction-{}.txt", state_.compaction->number))
-                         .string();
+  std::string path =
+      transcript_file(request_.spill_folder, request_.session.str(), state_.compaction->number);
   const bool written = co_await await_callback<bool>(io_, [&](auto done) {
     world_.run_blocking([path, transcript, done] { done(write_spill(path, transcript)); });
   });
   co_return written ? path : std::string();
 }
 
+/// Only a person who attends is asked; every other session goes on by itself.
+asio::awaitable<Answer> Driver::Impl::ask_summary(const std::string& why) {
+  if (state_.policy->mode != schema::ApprovalMode::interactive || signals_.stop) {
+    co_return Answer{Answer::Kind::unavailable, "", ""};
+  }
+  co_return co_await await_callback<Answer>(
+      io_, [&](auto done) { world_.approver.ask_summary(why, std::move(done)); });
+}
+
 Driver::Impl::Report Driver::Impl::commit_compaction(step::CommitCompaction step) {
   const auto& c = *state_.compaction;
+  if (step.refused) {
+    const auto answer = co_await ask_summary(step.reason);
+    if (answer.kind == Answer::Kind::cancelled) {
+      if (!signals_.stop) stop("the question was cancelled");
+      co_return std::nullopt;
+    }
+    if (answer.kind == Answer::Kind::deny) {
+      step.reason += fmt::format("; {} chose to go on without one", answer.actor);
+    } else if (answer.kind != Answer::Kind::unavailable) {
+      // The compaction that is due then begins anew, with tries of its own.
+      step::CancelCompaction again{
+          fmt::format("{} asked for another try: {}", answer.actor, step.reason)};
+      co_return co_await cancel_compaction(std::move(again));
+    }
+  }
   const auto items = compacted_span();
   if (!items) co_return fail(items.error());
   const bool trimmed = !step.reason.empty();
   const auto summary = trimmed ? Result<std::string>(std::string())
                                : journal::content_bytes(world_.journal, c.summary.get());
   if (!summary) co_return fail(summary.error());
-  const std::string transcript = render_span(*items, SIZE_MAX);
+  const std::string transcript = transcript_text(*items);
   const std::string path = co_await spill_transcript(transcript);
-  auto sourced = source_block(world_.journal, state_, request_.limits.compaction, *items, *summary,
-                              step.reason, path);
+  const auto limits = limits_of(request_.limits.compaction, c.trigger, c.tokens);
+  auto sourced = source_block(world_.journal, state_, limits, *items, *summary, step.reason, path);
   if (!sourced) co_return fail(std::move(sourced.error()));
   const std::uint64_t after = tokens_after(state_, sourced->block.text.size());
   Batch batch;
-  if (after >= c.tokens) {
+  if (!gains_enough(c.trigger, c.tokens, after)) {
     // A pass that would not shorten the view ends here, so that no loop can come of it.
     schema::CompactionFailedT event;
     event.number = c.number;

@@ -166,8 +166,14 @@ std::string rejection(const schema::CompactionStateT& compaction) {
 Step next_for_compaction(const SessionState& state, const Signals& signals, const Limits& limits) {
   const auto& c = *state.compaction;
   if (signals.stop) return step::CancelCompaction{signals.reason};
+  // One that a crash left open, in a session that goes on without compaction.
+  if (!limits.compaction.enabled) {
+    return step::CancelCompaction{"compaction has been turned off"};
+  }
   if (c.replies > 0 && c.verdict == schema::GateVerdict::usable) return step::CommitCompaction{};
-  if (c.replies >= limits.compaction.max_replies) return step::CommitCompaction{rejection(c)};
+  if (c.replies >= limits.compaction.max_replies) {
+    return step::CommitCompaction{rejection(c), true};
+  }
   // A call that a person stopped is made again by whoever goes on.
   const bool stopped = c.failure == schema::FailureKind::cancelled;
   if (c.failures > 0 && !stopped && (!retryable(c.failure) || c.failures >= limits.max_attempts)) {

@@ -61,6 +61,7 @@ struct RequestSummary {
 /// Put the block in place: with the summary, or without one for this reason.
 struct CommitCompaction {
   std::string reason;
+  bool refused = false;  // there were summaries, and the gate accepted none
 };
 
 struct CancelCompaction {

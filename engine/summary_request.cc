@@ -6,6 +6,7 @@
 
 #include "engine/request_body.h"
 #include "engine/state_compaction.h"
+#include "engine/transcript_guard.h"
 
 namespace daybook::engine {
 namespace {
@@ -68,7 +69,7 @@ SummaryAsk ask_of(const SessionState& state) {
 
 std::string summary_prompt(const std::vector<PastItem>& items, const SummaryAsk& ask) {
   const std::string span =
-      render_span(items, ask.transcript_bytes == 0 ? SIZE_MAX : ask.transcript_bytes);
+      render_span(guarded(items), ask.transcript_bytes == 0 ? SIZE_MAX : ask.transcript_bytes);
   const bool has_prior = std::any_of(items.begin(), items.end(), [](const PastItem& item) {
     return item.kind == SpanKind::kPriorSummary;
   });

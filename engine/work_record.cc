@@ -134,6 +134,14 @@ std::string_view name_of(WorkAction action) {
   return "";
 }
 
+/// A path is any bytes; a line of the list stays one.
+std::string on_one_line(std::string_view path) {
+  std::string line(path);
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, '?');
+  return line;
+}
+
 std::string outcome(const schema::WorkCommandT& command) {
   switch (command.exit) {
     case ExitKind::ok:
@@ -179,7 +187,7 @@ std::string render_work(const std::vector<std::unique_ptr<schema::WorkFileT>>& f
   std::string touched;
   std::size_t left_out = files.size();
   for (std::size_t i = files.size(); i-- > 0;) {
-    auto line = fmt::format("- {} ({})\n", files[i]->path, name_of(files[i]->action));
+    auto line = fmt::format("- {} ({})\n", on_one_line(files[i]->path), name_of(files[i]->action));
     if (touched.size() + line.size() + kTitles > room) break;
     touched += line;
     --left_out;

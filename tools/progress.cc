@@ -102,9 +102,21 @@ class Progress : public engine::Observer {
                        committed->tokens_after().value_or(0),
                        committed->summary() == nullptr ? ", without a summary: " : "",
                        text_of(committed->reason())));
+      warn_of_thrashing(committed->tokens_before().value_or(0),
+                        committed->tokens_after().value_or(0));
     } else if (const auto* failed = event.payload_as_CompactionFailed()) {
       line(fmt::format("compaction {}: given up: {}", failed->number(), text_of(failed->reason())));
     }
+  }
+
+  /// Compactions that free little come again soon, and each costs a call and the cached prefix.
+  void warn_of_thrashing(std::uint64_t before, std::uint64_t after) {
+    small_gains_ = after + before / kSmallGain > before ? small_gains_ + 1 : 0;
+    if (small_gains_ < kSmallGains || std::exchange(warned_, true)) return;
+    line(
+        fmt::format("warning: the last {} compactions each freed less than a quarter of the "
+                    "context; raise compaction_cap_tokens, or use a model with a larger window",
+                    kSmallGains));
   }
 
   static std::string findings(const schema::CompactionAttempted& attempt) {
@@ -136,6 +148,11 @@ class Progress : public engine::Observer {
 
   std::ostream& err_;
   std::string endpoint_;
+  static constexpr std::uint64_t kSmallGain = 4;  // the share that is worth its price
+  static constexpr int kSmallGains = 3;           // in a row, before it is said
+
+  int small_gains_ = 0;
+  bool warned_ = false;
   bool waited_ = false;         // for another attempt
   bool of_summariser_ = false;  // the call whose outcome comes next
 };

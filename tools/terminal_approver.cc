@@ -42,8 +42,18 @@ class TerminalApprover : public engine::Approver {
   void ask(const engine::Question& question, std::function<void(Answer)> done) override {
     if (!terminal_.is_open()) return done({Answer::Kind::unavailable, "", ""});
     done_ = std::move(done);
+    asked_ = {"allow? [y]es, [n]o, [a]lways this tool in this session (a remark may follow): ",
+              parse_answer};
     say(fmt::format("\n{} wants to run {} in {}\n  {}\n", question.call_id, question.tool,
                     one_line(question.cwd), shown(question.arguments)));
+    prompt();
+  }
+
+  void ask_summary(const std::string& why, std::function<void(Answer)> done) override {
+    if (!terminal_.is_open()) return done({Answer::Kind::unavailable, "", ""});
+    done_ = std::move(done);
+    asked_ = {"[r]etry, or [t]rim: go on without a summary: ", parse_summary_answer};
+    say(fmt::format("\ncompaction: {}\n", one_line(why)));
     prompt();
   }
 
@@ -60,7 +70,7 @@ class TerminalApprover : public engine::Approver {
   }
 
   void prompt() {
-    say("allow? [y]es, [n]o, [a]lways this tool in this session (a remark may follow): ");
+    say(asked_.prompt);
     asio::async_read_until(
         terminal_, asio::dynamic_buffer(line_, 4096), '\n',
         [this](boost::system::error_code error, std::size_t size) { answered(error, size); });
@@ -74,7 +84,7 @@ class TerminalApprover : public engine::Approver {
       say("\n");  // Ctrl-D leaves the cursor behind the question
       return finish({Answer::Kind::unavailable, "", ""});
     }
-    auto answer = parse_answer(std::string_view(line_).substr(0, size));
+    auto answer = asked_.parse(std::string_view(line_).substr(0, size));
     line_.erase(0, size);
     if (!answer) return prompt();
     answer->actor = actor_;
@@ -83,7 +93,13 @@ class TerminalApprover : public engine::Approver {
 
   void finish(Answer answer) { std::exchange(done_, nullptr)(std::move(answer)); }
 
+  struct Asked {
+    std::string_view prompt;
+    std::optional<Answer> (*parse)(std::string_view line) = nullptr;
+  };
+
   asio::posix::stream_descriptor terminal_;
+  Asked asked_;
   std::string actor_;
   std::string line_;
   std::function<void(Answer)> done_;
@@ -113,6 +129,13 @@ std::optional<engine::Answer> parse_answer(std::string_view line) {
   }
   if (space != std::string_view::npos) answer.note = trim(text.substr(space));
   return answer;
+}
+
+std::optional<engine::Answer> parse_summary_answer(std::string_view line) {
+  const std::string_view word = trim(line);
+  if (word == "r" || word == "retry") return Answer{Answer::Kind::allow_once, "", ""};
+  if (word == "t" || word == "trim") return Answer{Answer::Kind::deny, "", ""};
+  return std::nullopt;
 }
 
 std::unique_ptr<engine::Approver> make_terminal_approver(asio::io_context& io, std::string actor) {

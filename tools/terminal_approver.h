@@ -21,4 +21,7 @@ std::unique_ptr<engine::Approver> make_terminal_approver(boost::asio::io_context
 /// is none of these.
 std::optional<engine::Answer> parse_answer(std::string_view line);
 
+/// The same for a summary that was refused: r (try again) is allow, t (go on without) is deny.
+std::optional<engine::Answer> parse_summary_answer(std::string_view line);
+
 }  // namespace daybook::tools

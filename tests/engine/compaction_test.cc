@@ -156,3 +156,28 @@ TEST_CASE("the measure of a token is what the provider reported") {
   // 3,000 read, 10 answered, and what came since.
   CHECK(view_tokens(story.state) == 3'010);
 }
+
+TEST_CASE("after a refusal every budget is of half of what was refused") {
+  CompactionLimits each;
+  each.window = 1'000'000;  // what the configuration believes
+  each.reply = 8'000;
+  const auto first = budgets_of(limits_of(each, "overflow", 40'000));
+  CHECK(first.trigger == 20'000);
+  CHECK(first.kept == 5'000);
+  // All that a pass may leave, and the next one leaves half of that.
+  const auto most = [](const CompactionBudgets& b) {
+    return b.kept + b.summary + b.pinned + b.users + b.work;
+  };
+  CHECK(most(first) <= 20'000);
+  const auto second = budgets_of(limits_of(each, "overflow", most(first)));
+  CHECK(second.kept < first.kept);
+  CHECK(most(second) <= most(first) / 2 + 1);
+  CHECK(limits_of(each, "auto", 40'000).cap == each.cap);
+}
+
+TEST_CASE("a pass after a refusal frees a tenth, or is none") {
+  CHECK(gains_enough("overflow", 10'000, 9'000));
+  CHECK_FALSE(gains_enough("overflow", 10'000, 9'001));
+  CHECK(gains_enough("auto", 10'000, 9'999));
+  CHECK_FALSE(gains_enough("auto", 10'000, 10'000));
+}

@@ -1,6 +1,7 @@
 // A compaction as the driver carries it out: what is recorded, what is sent after it, and what a
 // crash or a stop at any point leaves.
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "engine/history.h"
 #include "replay/requests.h"
@@ -119,7 +120,7 @@ TEST_CASE("a history that grew too long is replaced by a block with the summary"
   CHECK(done[0].reason.empty());
   const std::string& block = done[0].block;
   CHECK(block.find(kSummary) != std::string::npos);
-  CHECK(block.find("<user-message>\n" + kPrompt + "\n</user-message>") != std::string::npos);
+  CHECK(block.find(">\n" + kPrompt + "\n</user-message ") != std::string::npos);
   CHECK(block.find(done[0].transcript) != std::string::npos);
   // The replaced messages are in the file, word for word.
   const std::string transcript = tests::read_file(done[0].transcript);
@@ -322,4 +323,177 @@ TEST_CASE("a crash before or after any write of a compaction changes nothing tha
     CHECK(without(requests(stage).back().body, stage.spill.str()) ==
           without(last, whole.spill.str()));
   }
+}
+
+namespace {
+
+/// Dies at the write that holds an event of this kind.
+void die_at(Stage& stage, schema::Payload kind) {
+  stage.hooks.before_write = [kind](const journal::Append& append) -> std::optional<Error> {
+    for (const auto& bytes : append.events) {
+      if ((*view_event(as_bytes(bytes)))->payload_type() != kind) continue;
+      return Error{ErrorCode::io, "the process is dead"};
+    }
+    return std::nullopt;
+  };
+}
+
+/// A person at the terminal, with an answer for each question about a summary.
+struct SummaryApprover : FakeApprover {
+  void ask_summary(const std::string& why, std::function<void(Answer)> done) override {
+    whys.push_back(why);
+    const auto kind = answers.empty() ? Answer::Kind::unavailable : answers.front();
+    if (!answers.empty()) answers.erase(answers.begin());
+    done({kind, "person:ann", ""});
+  }
+  std::vector<Answer::Kind> answers;
+  std::vector<std::string> whys;
+};
+
+std::vector<std::string> cancel_reasons(Stage& stage) {
+  std::vector<std::string> reasons;
+  MemoryJournal journal(stage.store);
+  REQUIRE(journal.read(stage.session, 1, journal::ReadMode::strict, [&](const auto& entry) {
+    const auto* e = entry.event->payload_as_CompactionCancelled();
+    if (e != nullptr) reasons.emplace_back(text_of(e->reason()));
+    return true;
+  }));
+  return reasons;
+}
+
+}  // namespace
+
+TEST_CASE("a compaction that a crash left open is cancelled once compaction is off") {
+  SmallWindow stage;
+  schema::Payload died = schema::Payload::ModelRequested;
+  SECTION("before its summary was asked for") {}
+  SECTION("with a summary that the gate accepted") {
+    died = schema::Payload::CompactionCommitted;
+  }
+  const std::string scenario = six_calls() + summary(kSummary) + summary(kSummary);
+  bool started = false;
+  stage.hooks.before_write = [&](const journal::Append& append) -> std::optional<Error> {
+    for (const auto& bytes : append.events) {
+      const auto kind = (*view_event(as_bytes(bytes)))->payload_type();
+      if (started && kind == died) return Error{ErrorCode::io, "the process is dead"};
+      started = started || kind == schema::Payload::CompactionStarted;
+    }
+    return std::nullopt;
+  };
+  REQUIRE_FALSE(stage.play(scenario, kPrompt));
+  REQUIRE(stage.state()->compaction->open);
+  stage.hooks.before_write = nullptr;
+  stage.limits.compaction.enabled = false;
+  const auto report = stage.play(scenario, std::nullopt);
+  REQUIRE(report);
+  CHECK(report->kind == Kind::completed);
+  CHECK(commits(stage).empty());
+  CHECK(cancel_reasons(stage) == std::vector<std::string>{"compaction has been turned off"});
+  requests(stage);
+}
+
+TEST_CASE("transcripts that are missing are made again, the same bytes, before the next request") {
+  SmallWindow stage;
+  REQUIRE(stage.play(six_calls() + summary(kSummary), kPrompt));
+  const auto done = commits(stage);
+  REQUIRE(done.size() == 1);
+  const std::string before = tests::read_file(done[0].transcript);
+  std::string folder = stage.spill.str();
+  SECTION("the file is gone") {}
+  SECTION("the journal has moved") {
+    folder = stage.spill.str() + "/elsewhere";
+  }
+  std::filesystem::remove(done[0].transcript);
+  const std::string expected = folder + "/stage/compaction-1.txt";
+  bool there = false;
+  stage.spill_folder = folder;
+  stage.hooks.before_write = [&](const journal::Append& append) -> std::optional<Error> {
+    for (const auto& bytes : append.events) {
+      const auto kind = (*view_event(as_bytes(bytes)))->payload_type();
+      if (kind == schema::Payload::ModelRequested) there = std::filesystem::exists(expected);
+    }
+    return std::nullopt;
+  };
+  REQUIRE(stage.play(six_calls() + kDone, "And now?"));
+  CHECK(there);
+  CHECK(tests::read_file(expected) == before);
+}
+
+TEST_CASE("each pass after a refusal leaves much less, until nothing is gained") {
+  SmallWindow stage;
+  stage.limits.compaction.window = 1'000'000;  // what the configuration believes
+  std::string scenario;
+  for (int i = 0; i < 8; ++i) scenario += calls("read_file", 1);
+  scenario +=
+      "[[response]]\ntext = \"done\"\n"
+      "fail = { kind = \"context_overflow\", message = \"too long\", times = 99 }\n";
+  for (int i = 0; i < 8; ++i) scenario += summary(kSummary);
+  const auto report = stage.play(scenario, kPrompt);
+  REQUIRE(report);
+  CHECK(report->kind == Kind::failed);
+  CHECK_THAT(report->message, Catch::Contains("compaction cannot make it shorter"));
+  MemoryJournal journal(stage.store);
+  std::size_t passes = 0;
+  REQUIRE(journal.read(stage.session, 1, journal::ReadMode::strict, [&](const auto& entry) {
+    const auto* e = entry.event->payload_as_CompactionCommitted();
+    if (e == nullptr) return true;
+    ++passes;
+    CHECK(*e->tokens_after() * 10 <= *e->tokens_before() * 9);
+    return true;
+  }));
+  CHECK(passes >= 1);
+  CHECK(stage.observer.count("CompactionStarted") <= passes + 1);
+}
+
+TEST_CASE("a person who attends says whether a refused summary is tried again") {
+  SmallWindow stage;
+  SummaryApprover person;
+  stage.attending = &person;
+  stage.mode = schema::ApprovalMode::interactive;
+  const std::string refused = summary("Now I will read on.");
+  SECTION("try again, and the next one is good") {
+    person.answers = {Answer::Kind::allow_once};
+    const auto report = stage.play(six_calls() + refused + refused + summary(kSummary), kPrompt);
+    REQUIRE(report);
+    CHECK(report->kind == Kind::completed);
+    REQUIRE(commits(stage).size() == 1);
+    CHECK(commits(stage)[0].summary == kSummary);
+    REQUIRE(cancel_reasons(stage).size() == 1);
+    CHECK_THAT(cancel_reasons(stage)[0], Catch::StartsWith("person:ann asked for another try: 2 "));
+  }
+  SECTION("go on without") {
+    person.answers = {Answer::Kind::deny};
+    REQUIRE(stage.play(six_calls() + refused + refused, kPrompt));
+    REQUIRE(commits(stage).size() == 1);
+    CHECK_THAT(commits(stage)[0].reason, Catch::EndsWith("person:ann chose to go on without one"));
+  }
+  SECTION("asked again after a crash between the answer and its record") {
+    person.answers = {Answer::Kind::allow_once, Answer::Kind::deny};
+    die_at(stage, schema::Payload::CompactionCancelled);
+    CHECK_FALSE(stage.play(six_calls() + refused + refused, kPrompt));
+    stage.hooks.before_write = nullptr;
+    REQUIRE(stage.play(six_calls() + refused + refused, std::nullopt));
+    CHECK(person.whys.size() == 2);
+    CHECK(commits(stage).size() == 1);
+  }
+  SECTION("nobody attends") {
+    const auto report = stage.play(six_calls() + refused + refused, kPrompt);
+    REQUIRE(report);
+    CHECK(report->kind == Kind::completed);
+    REQUIRE(commits(stage).size() == 1);
+    CHECK_THAT(commits(stage)[0].reason, !Catch::Contains("person"));
+  }
+  CHECK_FALSE(person.whys.empty());
+  requests(stage);
+}
+
+TEST_CASE("nobody is asked about a summary in a session that bypasses approvals") {
+  SmallWindow stage;
+  SummaryApprover person;
+  person.answers = {Answer::Kind::allow_once};
+  stage.attending = &person;
+  const std::string refused = summary("Now I will read on.");
+  REQUIRE(stage.play(six_calls() + refused + refused, kPrompt));
+  CHECK(person.whys.empty());
+  CHECK(commits(stage).size() == 1);
 }

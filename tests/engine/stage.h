@@ -111,6 +111,8 @@ struct Stage {
   FakeExecutor executor;
   FakeApprover approver;
   Names observer;
+  Approver* attending = nullptr;  // in place of the fake one
+  std::string spill_folder;       // in place of the folder `spill`
   SessionId session = *SessionId::parse("stage");
   schema::ApprovalMode mode = schema::ApprovalMode::bypass_approvals;
   const Codec* codec = &script_codec();
@@ -141,10 +143,11 @@ struct Stage {
     turn.policy = {mode, {{"/work", true}}};
     turn.max_iterations = max_iterations;
     turn.limits = limits;
-    turn.spill_folder = spill.str();
+    turn.spill_folder = spill_folder.empty() ? spill.str() : spill_folder;
     boost::asio::thread_pool pool(4);
     Driver each(context,
-                {journal, executor, *model, clock, approver, observer,
+                {journal, executor, *model, clock,
+                 attending == nullptr ? static_cast<Approver&>(approver) : *attending, observer,
                  [&pool](std::function<void()> work) { boost::asio::post(pool, work); }},
                 std::move(turn));
     const auto guard = boost::asio::make_work_guard(context);
