@@ -270,11 +270,13 @@ Result<Scenario> Reader::scenario(const toml::table& root) {
   DAYBOOK_TRY(only(root, {"title", "response", "summary"}));
   Scenario scenario;
   DAYBOOK_TRY(steps(root, "response", scenario.steps));
-  if (scenario.steps.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{}:1:1: a scenario needs at least one [[response]]", file_));
-  }
   DAYBOOK_TRY(steps(root, "summary", scenario.summaries));
+  // A replay asks for summaries alone.
+  if (scenario.steps.empty() && scenario.summaries.empty()) {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("{}:1:1: a scenario needs at least one [[response]] or [[summary]]", file_));
+  }
   return scenario;
 }
 

@@ -31,7 +31,14 @@ Result<void> PreparedCase::prepare_block(journal::Journal& journal) {
   const auto& at = case_.recorded;
   auto state = engine::load_state_at(journal, at.session, at.version);
   if (!state) return fail(std::move(state.error()));
-  auto sourced = engine::source_block(journal, *state, {},
+  // The budgets that the session had.
+  engine::CompactionLimits limits;
+  if (at.trigger_tokens > 0) {
+    limits.window = at.trigger_tokens * 4;
+    limits.cap = at.trigger_tokens;
+  }
+  limits = engine::limits_of(limits, at.trigger, at.tokens_before);
+  auto sourced = engine::source_block(journal, *state, limits,
                                       std::span(case_.items).subspan(case_.span_at), kMark, "", "");
   if (!sourced) return fail(std::move(sourced.error()));
   frame_ = std::move(sourced->block.text);

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "engine/load.h"
+#include "engine/state_compaction.h"
 
 namespace daybook::replay {
 namespace {
@@ -27,13 +28,22 @@ class Finder {
   void started(const journal::Entry& entry, const schema::CompactionStarted& e);
   void committed(const journal::Entry& entry, const schema::CompactionCommitted& e);
   void end(const journal::Entry& entry, CompactionEnd how);
+  std::uint64_t pieces(std::uint64_t first, std::uint64_t last) const;
 
   SessionId session_;
   std::string source_{kOwn};
-  std::uint64_t span_first_ = 1;  // of the next imported compaction
+  std::uint64_t span_first_ = 1;         // of the next imported compaction
+  std::vector<std::uint64_t> messages_;  // versions of the events that bring any
   bool open_ = false;
   std::vector<RecordedCompaction> found_;
 };
+
+/// Events of messages from `first` to `last`.
+std::uint64_t Finder::pieces(std::uint64_t first, std::uint64_t last) const {
+  const auto from = std::ranges::lower_bound(messages_, first);
+  const auto to = std::ranges::upper_bound(messages_, last);
+  return from < to ? static_cast<std::uint64_t>(to - from) : 0;
+}
 
 void Finder::started(const journal::Entry& entry, const schema::CompactionStarted& e) {
   RecordedCompaction made(session_);
@@ -44,6 +54,8 @@ void Finder::started(const journal::Entry& entry, const schema::CompactionStarte
   made.at = entry.event->recorded_at();
   made.first = e.first();
   made.last = e.last();
+  made.pieces = pieces(made.first, made.last);
+  made.trigger_tokens = e.trigger_tokens();
   made.tokens_before = e.tokens();
   found_.push_back(std::move(made));
   open_ = true;
@@ -73,24 +85,30 @@ void Finder::committed(const journal::Entry& entry, const schema::CompactionComm
   made.last = entry.version - 1;
   made.tokens_before = e.tokens_before().value_or(0);
   made.tokens_after = e.tokens_after().value_or(0);
-  made.end = e.summary() == nullptr ? CompactionEnd::trimmed : CompactionEnd::summary;
+  made.pieces = pieces(made.first, made.last);
+  made.end = e.summary() == nullptr ? CompactionEnd::unknown : CompactionEnd::summary;
   made.ended_at = entry.version;
   made.missing = "the request's exact bytes, its instruction and the system prompt";
   if (e.summary() == nullptr) made.missing += "; the summary that was used";
+  if (made.pieces == 0) made.missing += "; everything that it replaced";
   found_.push_back(std::move(made));
   span_first_ = entry.version + 1;
 }
 
 void Finder::take(const journal::Entry& entry) {
   const schema::Event& event = *entry.event;
+  const bool message = event.payload_as_TurnStarted() != nullptr ||
+                       event.payload_as_ModelResponded() != nullptr ||
+                       event.payload_as_ToolCompleted() != nullptr;
+  if (message) messages_.push_back(entry.version);
   if (const auto* imported = event.payload_as_SessionImported()) {
     source_ = text_of(imported->kind());
   } else if (const auto* e = event.payload_as_CompactionStarted()) {
     started(entry, *e);
   } else if (const auto* committed_event = event.payload_as_CompactionCommitted()) {
     committed(entry, *committed_event);
-  } else if (event.payload_as_CompactionAttempted() != nullptr) {
-    if (open_) ++found_.back().calls;
+  } else if (const auto* asked = event.payload_as_ModelRequested()) {
+    if (open_ && text_of(asked->lineage()) == engine::kSummaryLineage) ++found_.back().calls;
   } else if (event.payload_as_CompactionCancelled() != nullptr) {
     end(entry, CompactionEnd::cancelled);
   } else if (event.payload_as_CompactionFailed() != nullptr) {
@@ -171,6 +189,8 @@ std::string_view name_of(CompactionEnd end) {
       return "summary";
     case CompactionEnd::trimmed:
       return "trimmed";
+    case CompactionEnd::unknown:
+      return "unknown";
     case CompactionEnd::cancelled:
       return "cancelled";
     case CompactionEnd::failed:
@@ -214,6 +234,15 @@ Result<CompactionCase> load_case(journal::Journal& journal, std::string_view id)
 
 Result<CompactionCase> load_case(journal::Journal& journal, const SessionId& session,
                                  std::uint64_t version) {
+  const auto head = journal.head(session);
+  if (!head) return fail(head.error());
+  if (head->version == 0) {
+    return fail(ErrorCode::not_found,
+                fmt::format("session {}, whose compaction at version {} is wanted, is not in this "
+                            "journal; bring it here with 'daybook import', from its export or from "
+                            "the log it came from",
+                            session.str(), version));
+  }
   auto all = recorded_compactions(journal, session);
   if (!all) return fail(std::move(all.error()));
   const auto found = std::find_if(all->begin(), all->end(),

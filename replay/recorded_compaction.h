@@ -14,6 +14,7 @@ namespace daybook::replay {
 enum class CompactionEnd : std::uint8_t {
   summary,    // a summary took the place of the older part
   trimmed,    // the older part was dropped without one
+  unknown,    // imported, and the log has no summary of it
   cancelled,  // nothing was replaced
   failed,     // nothing could be gained
   open,       // the session ends in the middle of it
@@ -29,11 +30,13 @@ struct RecordedCompaction {
   std::int64_t at = 0;      // UTC ns; 0: the log does not say
   std::uint64_t first = 0;  // events of what was replaced
   std::uint64_t last = 0;
-  std::uint64_t tokens_before = 0;  // 0: not known
+  std::uint64_t trigger_tokens = 0;  // that its budgets were of; 0: not known
+  std::uint64_t tokens_before = 0;   // 0: not known
   std::uint64_t tokens_after = 0;
   CompactionEnd end = CompactionEnd::open;
-  std::uint32_t calls = 0;     // of the summariser that were answered
+  std::uint32_t calls = 0;     // of the summariser, failed ones and repetitions too
   std::uint64_t ended_at = 0;  // version after which the session goes on
+  std::uint64_t pieces = 0;    // events of messages in what was replaced; 0: nothing to sum up
   std::string missing;         // what a replay of it lacks; "": nothing
 
   /// "SESSION@VERSION".
@@ -42,7 +45,8 @@ struct RecordedCompaction {
   explicit RecordedCompaction(SessionId name) : session(std::move(name)) {}
 };
 
-/// In the order of the session. Strict: damage is an error.
+/// In the order of the session, which may be one that the journal does not have: then none.
+/// Strict: damage is an error.
 Result<std::vector<RecordedCompaction>> recorded_compactions(journal::Journal& journal,
                                                              const SessionId& session);
 
@@ -59,7 +63,7 @@ struct CompactionCase {
   explicit CompactionCase(RecordedCompaction of) : recorded(std::move(of)) {}
 };
 
-/// `id` is "SESSION@VERSION"; `not_found` when there is none at that version.
+/// `id` is "SESSION@VERSION"; `not_found` when there is none at that version, or no such session.
 Result<CompactionCase> load_case(journal::Journal& journal, std::string_view id);
 Result<CompactionCase> load_case(journal::Journal& journal, const SessionId& session,
                                  std::uint64_t version);

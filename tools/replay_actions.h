@@ -1,6 +1,10 @@
 // The actions of `daybook replay`, one file each.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+
 #include "tools/command.h"
 
 namespace daybook::tools {
@@ -15,5 +19,8 @@ Result<int> replay_session(Context& context, const Arguments& arguments);
 
 /// The action's one operand, such as a recorded compaction; an error says what it should be.
 Result<std::string> replay_operand(const Arguments& arguments, std::string_view what);
+
+/// "1 session", "3 sessions"; `many` for what does not take an s.
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many = "");
 
 }  // namespace daybook::tools

@@ -11,23 +11,49 @@ namespace {
 struct Action {
   std::string_view name;
   Result<int> (*run)(Context&, const Arguments&);
+  std::string_view options;  // that it knows, a space between two
 };
 
 constexpr std::array<Action, 7> kActions = {{
-    {"list", replay_list},
-    {"run", replay_run},
-    {"report", replay_report},
-    {"show", replay_show},
-    {"score", replay_score},
-    {"probe", replay_probe},
-    {"session", replay_session},
+    {"list", replay_list, "--sessions"},
+    {"run", replay_run,
+     "--sessions --arms --only --model --replicates --max-cost --name --seed --prices"},
+    {"report", replay_report, "--prices"},
+    {"show", replay_show, ""},
+    {"score", replay_score, "--case"},
+    {"probe", replay_probe,
+     "--only --model --replicates --max-cost --layer --questions --yes --prices"},
+    {"session", replay_session, ""},
 }};
+
+constexpr std::array<std::string_view, 13> kOptions = {
+    "--sessions", "--arms",   "--only", "--model", "--replicates", "--max-cost", "--name",
+    "--seed",     "--prices", "--case", "--layer", "--questions",  "--yes"};
+
+/// An option of another action is a mistake, not a wish.
+Result<void> check_options(const Action& action, const Arguments& arguments) {
+  const std::string known = fmt::format(" {} ", action.options);
+  for (const auto option : kOptions) {
+    if (arguments.list(option).empty()) continue;
+    if (known.find(fmt::format(" {} ", option)) != std::string::npos) continue;
+    return fail(
+        ErrorCode::invalid_argument,
+        action.options.empty()
+            ? fmt::format("'replay {}' takes no {}, and no option of its own", action.name, option)
+            : fmt::format("'replay {}' takes no {}; its options are: {}", action.name, option,
+                          action.options));
+  }
+  return {};
+}
 
 Result<int> run(Context& context, const Arguments& arguments) {
   const std::string name = *arguments.text("ACTION");
   std::vector<std::string> known;
   for (const Action& action : kActions) {
-    if (action.name == name) return action.run(context, arguments);
+    if (action.name == name) {
+      DAYBOOK_TRY(check_options(action, arguments));
+      return action.run(context, arguments);
+    }
     known.emplace_back(action.name);
   }
   return fail(ErrorCode::invalid_argument,
@@ -35,6 +61,11 @@ Result<int> run(Context& context, const Arguments& arguments) {
 }
 
 }  // namespace
+
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+  if (count == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, many);
+}
 
 Result<std::string> replay_operand(const Arguments& arguments, std::string_view what) {
   const auto& operands = arguments.list("OPERAND");
@@ -62,9 +93,11 @@ Command replay_command() {
           {"--layer", ValueKind::list, "LAYER", "probe: questions, next-step or judge (all)"},
           {"--questions", ValueKind::number, "N", "probe: closed questions a case (8)"},
           {"--yes", ValueKind::flag, "", "probe: make the calls, whose cost is told without it"},
-          {"--name", ValueKind::text, "NAME", "run: of the replay; one that exists goes on"},
+          {"--name", ValueKind::text, "NAME",
+           "run: the replay's whole name; one that exists goes on"},
           {"--seed", ValueKind::number, "N", "run: of the order of the calls (1)"},
-          {"--prices", ValueKind::text, "FILE", "prices that go over the shipped ones"},
+          {"--prices", ValueKind::text, "FILE",
+           "run, report, probe: prices that go over the shipped ones"},
           {"--case", ValueKind::text, "ID", "score: the compaction that FILE sums up"},
       },
       run};

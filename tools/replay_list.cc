@@ -23,6 +23,7 @@ std::string json_of(const replay::RecordedCompaction& each) {
   if (each.tokens_before != 0) out.member("tokens_before", each.tokens_before);
   if (each.tokens_after != 0) out.member("tokens_after", each.tokens_after);
   out.member("end", replay::name_of(each.end)).member("calls", each.calls);
+  out.member("pieces", each.pieces);
   out.member("missing", each.missing);
   return out.end_object().text();
 }
@@ -53,8 +54,12 @@ Result<int> replay_list(Context& context, const Arguments& arguments) {
   }
   Table table({"ID", "FROM", "WHEN", "TRIGGER", "TOKENS", "END", "CALLS"}, 0);
   bool imported = false;
+  std::uint64_t unknown = 0;
+  std::uint64_t empty = 0;
   for (const auto& each : *cases) {
     imported = imported || !each.missing.empty();
+    unknown += each.end == replay::CompactionEnd::unknown ? 1 : 0;
+    empty += each.pieces == 0 ? 1 : 0;
     table.add({each.id(), each.source, each.at == 0 ? "?" : short_time(each.at), each.trigger,
                fmt::format("{} to {}", tokens(each.tokens_before), tokens(each.tokens_after)),
                std::string(replay::name_of(each.end)),
@@ -64,6 +69,13 @@ Result<int> replay_list(Context& context, const Arguments& arguments) {
   if (imported) {
     context.err << "imported ones lack the request's exact bytes, its instruction and the system "
                    "prompt; --json says what each lacks\n";
+  }
+  if (unknown > 0) {
+    context.err << fmt::format("END is unknown of {}: the log holds no summary of it\n", unknown);
+  }
+  if (empty > 0) {
+    context.err << fmt::format("{} cannot be replayed: nothing of what was replaced is recorded\n",
+                               counted(empty, "compaction"));
   }
   return kExitOk;
 }

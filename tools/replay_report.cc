@@ -42,6 +42,12 @@ void print_arms(Context& context, const ReplayReport& report) {
                "CALLS", "COST", "A USABLE ONE", "PAYBACK"},
               0);
   for (const ArmReport& arm : report.arms) {
+    if (arm.units == 0) {
+      // Of nothing there is no rate.
+      table.add(
+          {arm.arm.name, "-", "-", "-", "-", "-", "-", std::to_string(arm.calls), "-", "-", "-"});
+      continue;
+    }
     table.add({arm.arm.name, fmt::format("{}/{}", arm.usable, arm.units), range(arm.usable_rate),
                percent(arm.needed_recall), percent(arm.survival), percent(arm.precision),
                percent(arm.block_recall), std::to_string(arm.calls), money(arm, arm.cost),
@@ -73,14 +79,15 @@ std::string p_value(double p) {
 void print_pair(Context& context, const ReplayReport& report, const PairReport& pair) {
   const std::string& a = report.arms[pair.a].arm.name;
   const std::string& b = report.arms[pair.b].arm.name;
+  if (pair.pairs == 0) return;  // one of the two has nothing yet
   const double n = static_cast<double>(std::max<std::size_t>(pair.pairs, 1));
   const double points =
       (static_cast<double>(pair.only_b) - static_cast<double>(pair.only_a)) / n * 100;
   context.out << fmt::format(
-      "{} against {}: {} pairs, usable only in {}: {}, only in {}: {}; exact McNemar {}, with all "
+      "{} against {}: {}, usable only in {}: {}, only in {}: {}; exact McNemar {}, with all "
       "comparisons (Holm) {}: {}\n",
-      b, a, pair.pairs, b, pair.only_b, a, pair.only_a, p_value(pair.p), p_value(pair.p_holm),
-      verdict(pair));
+      b, a, counted(pair.pairs, "pair"), b, pair.only_b, a, pair.only_a, p_value(pair.p),
+      p_value(pair.p_holm), verdict(pair));
   context.out << fmt::format(
       "  usable, {} less {}: {:+.0f} points, 95% interval {:+.0f} to {:+.0f}\n", b, a, points,
       pair.difference.low * 100, pair.difference.high * 100);
@@ -90,10 +97,10 @@ void print_pair(Context& context, const ReplayReport& report, const PairReport& 
             ? fmt::format("95% interval {:+.1f} to {:+.1f}", pair.recall_interval->low * 100,
                           pair.recall_interval->high * 100)
             : "no interval: the sessions are too few or too alike";
-    context.out << fmt::format(
-        "  recall, {} less {}: {:+.1f} points, {} ({} pairs of {} sessions); Wilcoxon {}\n", b, a,
-        pair.recall_difference * 100, interval, pair.recall_pairs, report.sessions,
-        p_value(pair.recall_p));
+    context.out << fmt::format("  recall, {} less {}: {:+.1f} points, {} ({} of {}); Wilcoxon {}\n",
+                               b, a, pair.recall_difference * 100, interval,
+                               counted(pair.recall_pairs, "pair"),
+                               counted(report.sessions, "session"), p_value(pair.recall_p));
   }
   if (pair.only_a + pair.only_b == 0) return;
   context.out << (pair.pairs_needed
@@ -181,9 +188,10 @@ Result<int> replay_report(Context& context, const Arguments& arguments) {
     context.out << json_of(info->session, *report) << '\n';
     return kExitOk;
   }
-  context.out << fmt::format("replay {}: {} compactions of {} sessions, {} of {} summaries made\n",
-                             info->session.str(), report->cases, report->sessions, report->done,
-                             report->all);
+  context.out << fmt::format("replay {}: {} of {}, {} of {} made\n", info->session.str(),
+                             counted(report->cases, "compaction"),
+                             counted(report->sessions, "session"), report->done,
+                             counted(report->all, "summary", "summaries"));
   print_arms(context, *report);
   print_codes(context, *report);
   for (const auto& pair : report->pairs) print_pair(context, *report, pair);

@@ -135,9 +135,9 @@ void tell(Context& context, const Arguments& arguments, const SessionId& session
     context.out << out.end_object().text() << '\n';
     return;
   }
-  context.out << fmt::format(
-      "{} of {} summaries made, {}; see them with: daybook replay report {}\n", progress.done,
-      progress.all, shown(progress.spent), session.str());
+  context.out << fmt::format("{} of {} made, {}; see them with: daybook replay report {}\n",
+                             progress.done, counted(progress.all, "summary", "summaries"),
+                             shown(progress.spent), session.str());
   if (outcome.end == CallEnd::done) return;
   if (outcome.end == CallEnd::stopped) {
     context.err << fmt::format("stopped; go on with: daybook replay run --name {}\n",
@@ -175,18 +175,37 @@ Result<Wish> existing(const Context& context, const Arguments& arguments,
   return Wish{session, std::move(*models), std::nullopt};
 }
 
-Result<Wish> fresh(const Context& context, const Arguments& arguments, const engine::Config& config,
+/// Those with something to sum up; what is left out is said.
+Result<std::vector<replay::RecordedCompaction>> replayable(
+    Context& context, journal::Journal& journal, const std::vector<std::string>& sessions) {
+  auto cases = wanted_compactions(journal, sessions);
+  if (!cases) return cases;
+  const std::size_t all = cases->size();
+  std::erase_if(*cases, [](const auto& each) { return each.pieces == 0; });
+  if (all == 0) {
+    return fail(ErrorCode::not_found,
+                "no compaction is recorded there; 'daybook replay list' shows what is");
+  }
+  if (cases->empty()) {
+    return fail(ErrorCode::not_found,
+                "nothing of what the compactions there replaced is recorded, so there is nothing "
+                "to sum up; 'daybook replay list --json' says what each lacks");
+  }
+  if (cases->size() < all) {
+    context.err << fmt::format("{} left out: nothing of what was replaced is recorded\n",
+                               counted(all - cases->size(), "compaction is", "compactions are"));
+  }
+  return cases;
+}
+
+Result<Wish> fresh(Context& context, const Arguments& arguments, const engine::Config& config,
                    journal::Journal& journal, const SessionId& session) {
   auto arms = chosen_arms(context, arguments, config);
   if (!arms) return fail(std::move(arms.error()));
   auto models = resolve(context, config, *arms);
   if (!models) return fail(std::move(models.error()));
-  auto cases = wanted_compactions(journal, arguments.list("--sessions"));
+  auto cases = replayable(context, journal, arguments.list("--sessions"));
   if (!cases) return fail(std::move(cases.error()));
-  if (cases->empty()) {
-    return fail(ErrorCode::not_found,
-                "no compaction is recorded there; 'daybook replay list' shows what is");
-  }
   const std::uint64_t replicates = arguments.number("--replicates").value_or(1);
   if (replicates < 1 || replicates > kMostReplicates) {
     return fail(
@@ -197,14 +216,27 @@ Result<Wish> fresh(const Context& context, const Arguments& arguments, const eng
   return Wish{session, std::move(*models), std::move(event)};
 }
 
+/// A name is taken whole: the beginning of another's is a new one, which is said.
+Result<void> tell_of_near_names(Context& context, const Arguments& arguments,
+                                journal::Journal& journal, const SessionId& session) {
+  if (!arguments.text("--name")) return {};
+  const auto near = journal.sessions(session.str());
+  if (!near) return fail(near.error());
+  if (near->empty()) return {};
+  context.err << fmt::format(
+      "'{}' is a new replay: --name takes whole names, and '{}' is another\n", session.str(),
+      near->front().session.str());
+  return {};
+}
+
 Result<SessionId> name_of(const Arguments& arguments) {
   if (const auto name = arguments.text("--name")) return SessionId::parse(*name);
   std::random_device random;
   return SessionId::parse(fmt::format("replay-{:08x}", random()));
 }
 
-Result<Wish> wish_of(const Context& context, const Arguments& arguments,
-                     const engine::Config& config, journal::Journal& journal) {
+Result<Wish> wish_of(Context& context, const Arguments& arguments, const engine::Config& config,
+                     journal::Journal& journal) {
   if (!arguments.list("OPERAND").empty()) {
     return fail(ErrorCode::invalid_argument,
                 "'replay run' takes no operand; name sessions with --sessions");
@@ -213,8 +245,9 @@ Result<Wish> wish_of(const Context& context, const Arguments& arguments,
   if (!session) return fail(std::move(session.error()));
   auto head = journal.head(*session);
   if (!head) return fail(std::move(head.error()));
-  return head->version > 0 ? existing(context, arguments, config, journal, *session)
-                           : fresh(context, arguments, config, journal, *session);
+  if (head->version > 0) return existing(context, arguments, config, journal, *session);
+  DAYBOOK_TRY(tell_of_near_names(context, arguments, journal, *session));
+  return fresh(context, arguments, config, journal, *session);
 }
 
 }  // namespace

@@ -99,9 +99,10 @@ Result<int> replay_session(Context& context, const Arguments& arguments) {
   } else {
     for (const auto& finding : tally.findings) context.out << finding << '\n';
     context.out << fmt::format(
-        "{} requests: {} rebuild byte for byte, {} would be sent again as they were; the state was "
-        "derived at {} versions\n",
-        tally.requests, tally.identical, tally.same_code, tally.versions);
+        "{}: {} rebuild byte for byte, {} would be sent again as they were; the state was derived "
+        "at {}\n",
+        counted(tally.requests, "request"), tally.identical, tally.same_code,
+        counted(tally.versions, "version"));
   }
   return tally.identical == tally.requests && tally.findings.empty() ? kExitOk : kExitDamaged;
 }

@@ -16,20 +16,34 @@ Result<int> show_replay(Context& context, const Arguments& arguments, journal::J
                         const SessionId& session) {
   auto state = replay::load_replay(journal, session);
   if (!state) return fail(std::move(state.error()));
+  const std::size_t all = state->cases.size() * state->arms.size() * state->replicates;
+  std::size_t done = 0;
+  std::size_t shown = 0;
   for (const auto& [key, unit] : state->units) {
+    done += unit.done ? 1 : 0;
     if (unit.attempts.empty()) continue;
+    ++shown;
     const auto& last = unit.attempts.back();
     auto text = replay::attempt_text(journal, last);
     if (!text) return fail(std::move(text.error()));
     auto prepared = replay::PreparedCase::load(journal, state->cases.at(key.item));
     if (!prepared) return fail(std::move(prepared.error()));
     if (!arguments.flag("--json")) {
-      context.out << fmt::format("== {} of {}, replicate {}, {} attempts\n",
-                                 state->arms.at(key.arm).name, state->cases[key.item],
-                                 key.replicate, unit.attempts.size());
+      context.out << fmt::format("== {} of {}, replicate {}, {}{}\n", state->arms.at(key.arm).name,
+                                 state->cases[key.item], key.replicate,
+                                 counted(unit.attempts.size(), "attempt"),
+                                 unit.done ? "" : ", not finished");
       context.out << printable(*text) << '\n';
     }
-    print_score(context, **prepared, *text, {*text, last.stop}, arguments.flag("--json"));
+    const ScoredUnit place{state->arms.at(key.arm).name, key.replicate, unit.attempts.size(),
+                           unit.done};
+    print_score(context, **prepared, *text, {*text, last.stop}, arguments.flag("--json"), &place);
+  }
+  if (done < all) {
+    context.err << fmt::format(
+        "replay {} is not finished: {} of {} made{}; go on with: daybook replay run --name {}\n",
+        session.str(), done, counted(all, "summary", "summaries"),
+        shown == 0 ? ", none to show" : "", session.str());
   }
   return kExitOk;
 }
@@ -40,9 +54,10 @@ Result<int> show_case(Context& context, const Arguments& arguments, journal::Jou
   if (!prepared) return fail(std::move(prepared.error()));
   const auto& of = (*prepared)->recorded();
   if (!arguments.flag("--json")) {
-    context.out << fmt::format("{}: {} pieces, {} bytes, from {}; it ended with: {}\n", id,
-                               of.items.size() - of.span_at, (*prepared)->span_bytes(),
-                               of.recorded.source, replay::name_of(of.recorded.end));
+    context.out << fmt::format("{}: {}, {}, from {}; it ended with: {}\n", id,
+                               counted(of.items.size() - of.span_at, "piece"),
+                               counted((*prepared)->span_bytes(), "byte"), of.recorded.source,
+                               replay::name_of(of.recorded.end));
     if (!of.recorded.missing.empty()) {
       context.out << fmt::format("not recorded: {}\n", of.recorded.missing);
     }

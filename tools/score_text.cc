@@ -46,7 +46,7 @@ void print_lines(Context& context, const SummaryScore& score) {
     for (const auto& line : score.lines) {
       if (line.status != status) continue;
       context.out << fmt::format(
-          "{:<13}{:<11}{}{}{}\n", replay::name_of(status), replay::name_of(line.type),
+          "{:<14}{:<13}{}{}{}\n", replay::name_of(status), replay::name_of(line.type),
           line.needed ? "(needed) " : "", fit(one_line(line.text), kFactCells),
           line.other.empty() ? "" : fmt::format("; the summary says {}", one_line(line.other)));
     }
@@ -54,9 +54,15 @@ void print_lines(Context& context, const SummaryScore& score) {
 }
 
 std::string json_of(const replay::PreparedCase& of, const engine::GateResult& gate,
-                    const replay::CompactionScore& score) {
+                    const replay::CompactionScore& score, std::string_view summary,
+                    const ScoredUnit* unit) {
   JsonWriter out;
   out.begin_object().member("case", of.recorded().recorded.id());
+  if (unit != nullptr) {
+    out.member("arm", unit->arm).member("replicate", unit->replicate);
+    out.member("attempt", unit->attempt).member("done", unit->done);
+  }
+  out.member("text", summary);
   out.member("verdict", engine::name_of(gate.verdict));
   out.member("gate_version", engine::kGateVersion);
   out.member("scorer_version", score.summary.version);
@@ -90,11 +96,11 @@ std::string json_of(const replay::PreparedCase& of, const engine::GateResult& ga
 }  // namespace
 
 void print_score(Context& context, const replay::PreparedCase& of, std::string_view summary,
-                 const engine::SummaryReply& reply, bool json) {
+                 const engine::SummaryReply& reply, bool json, const ScoredUnit* unit) {
   const auto gate = of.judge(reply);
   const auto score = of.score(summary);
   if (json) {
-    context.out << json_of(of, gate, score) << '\n';
+    context.out << json_of(of, gate, score, summary, unit) << '\n';
     return;
   }
   context.out << fmt::format("gate: {}\n", engine::name_of(gate.verdict));

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "engine/history.h"
+#include "replay/recorded_compaction.h"
 #include "replay/requests.h"
 #include "tests/engine/stage.h"
 
@@ -194,6 +195,9 @@ TEST_CASE("a failing summariser is asked again as any request is") {
   REQUIRE(report);
   CHECK(commits(stage).at(0).summary == kSummary);
   CHECK(stage.clock.waits_ms == std::vector<std::int64_t>{250, 500});
+  // Two calls that failed and one that was answered.
+  MemoryJournal journal(stage.store);
+  CHECK(replay::recorded_compactions(journal, stage.session)->at(0).calls == 3);
 }
 
 TEST_CASE("a provider that finds the context too long is obeyed") {

@@ -268,6 +268,19 @@ TEST_CASE("a replay that ends early goes on, and pays for no call again") {
   CHECK_THAT(third.out, Contains("60 of 60 summaries made"));
 }
 
+TEST_CASE("a replay that has made nothing yet shows no rates, and how to go on") {
+  Recorded recorded;
+  CHECK(recorded.run_arms({"--max-cost", "0"}).code == 7);
+  const auto report = recorded.replay({"report", "r", "--prices", recorded.prices()});
+  CHECK(report.code == 0);
+  CHECK_THAT(report.out, Contains("0 of 60 summaries made"));
+  CHECK_THAT(report.out, !Contains("0/0") && !Contains("against"));
+  const auto shown = recorded.replay({"show", "r"});
+  CHECK(shown.code == 0);
+  CHECK_THAT(shown.err, Contains("0 of 60 summaries made, none to show; go on with: daybook replay "
+                                 "run --name r"));
+}
+
 TEST_CASE("a refused key says nothing about an arm: its summary is made by the next run") {
   Recorded recorded;
   recorded.server.on_request(
@@ -329,6 +342,104 @@ TEST_CASE("the shipped session replays as the guide shows") {
   CHECK(cli.run({"replay", "session", "repair"}).code == 0);
 }
 
+TEST_CASE("the summaries of a replay are shown with their arm and their text") {
+  Cli cli;
+  REQUIRE(cli.run({"import", source_path("/docs/examples/repair-session.jsonl")}).code == 0);
+  REQUIRE(cli.run({"replay", "run", "--name", "first"}).code == 0);
+  const auto lines = json_lines(cli.run({"replay", "show", "first", "--json"}).out);
+  REQUIRE(lines.size() == 2);
+  for (const auto& line : lines) {
+    CHECK(line["arm"] == "mechanical");
+    CHECK(line["replicate"] == 1);
+    CHECK(line["attempt"] == 1);
+    CHECK(line["done"] == true);
+    CHECK(line["verdict"] == "usable");
+    CHECK_THAT(line["text"].get<std::string>(), Contains("## Next step"));
+  }
+  // The goal and the commands are in it, from the span alone.
+  const std::string text = lines[1]["text"];
+  CHECK_THAT(text, Contains("Make tests/test_config.py pass."));
+  CHECK_THAT(text, Contains("tests/test_config.py"));
+  const auto near = cli.run({"replay", "run", "--name", "fir"});
+  CHECK(near.code == 0);
+  CHECK_THAT(near.err, Contains("'fir' is a new replay") && Contains("'first' is another"));
+}
+
+TEST_CASE("what is sent when a summary is refused is the block without it, and it is scored") {
+  TempDir place;
+  Cli cli;
+  REQUIRE(cli.run({"import", source_path("/docs/examples/repair-session.jsonl")}).code == 0);
+  // A scenario for a replay needs no response.
+  write_file(place.path() / "bad.toml",
+             "[[summary]]\ntext = 'Now I read on.'\n[[summary]]\ntext = 'Now I read on.'\n");
+  const auto run = cli.run({"replay", "run", "--name", "bad", "--only", "moved-16000", "--model",
+                            "script:" + place.str() + "/bad.toml"});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const auto report = json_lines(cli.run({"replay", "report", "bad", "--json"}).out).at(0);
+  const Json& arm = report["arms"].at(0);
+  CHECK(arm["usable"] == 0);
+  CHECK(arm["needed_recall"] == 0);
+  CHECK(arm["block_needed_recall"].get<double>() > 0.2);
+  CHECK(arm["block_survival"].get<double>() > 0.2);
+}
+
+TEST_CASE("a replay whose recorded sessions are not here says which one, and what to do") {
+  TempDir place;
+  Cli first;
+  REQUIRE(first.run({"import", source_path("/docs/examples/repair-session.jsonl")}).code == 0);
+  REQUIRE(first.run({"replay", "run", "--name", "first"}).code == 0);
+  write_file(place.path() / "first.jsonl", first.run({"export", "first"}).out);
+  Cli second;
+  REQUIRE(second.run({"import", place.str() + "/first.jsonl"}).code == 0);
+  for (const char* action : {"report", "show"}) {
+    const auto run = second.run({"replay", action, "first"});
+    CHECK(run.code == 3);
+    CHECK_THAT(run.err, Contains("session repair") && Contains("is not in this journal") &&
+                            Contains("daybook import"));
+  }
+}
+
+TEST_CASE("an imported compaction without summary or span says what is missing") {
+  TempDir place;
+  Cli cli;
+  const std::string common =
+      R"("isSidechain":false,"userType":"external","cwd":"/w","version":"2.1.60",)";
+  const auto user = [&](const std::string& id, const std::string& parent, const std::string& text) {
+    return fmt::format(
+        R"({{"parentUuid":{},{}"sessionId":"empty","type":"user","uuid":"{}",)"
+        R"("timestamp":"2026-10-01T10:00:0{}.000Z","message":{{"role":"user","content":"{}"}}}})"
+        "\n",
+        parent, common, id, id.back(), text);
+  };
+  const auto boundary = [&](const std::string& id) {
+    return fmt::format(R"({{"parentUuid":null,{}"sessionId":"empty","type":"system","uuid":"{}",)"
+                       R"("timestamp":"2026-10-01T10:00:0{}.000Z","subtype":"compact_boundary",)"
+                       R"("compactMetadata":{{"trigger":"auto","preTokens":155103}}}})"
+                       "\n",
+                       common, id, id.back());
+  };
+  write_file(place.path() / "empty.jsonl", user("u1", "null", "Build it") + boundary("u2") +
+                                               boundary("u3") + user("u4", "\"u3\"", "Next"));
+  const auto imported = cli.run({"import", place.str() + "/empty.jsonl"});
+  INFO(imported.err);
+  REQUIRE(imported.code == 0);
+  const auto listed = cli.run({"replay", "list", "--json"});
+  const auto lines = json_lines(listed.out);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0]["end"] == "unknown");
+  CHECK_THAT(lines[0]["missing"].get<std::string>(), Contains("the summary that was used"));
+  CHECK(lines[0]["pieces"] == 1);
+  CHECK(lines[1]["pieces"] == 0);
+  CHECK_THAT(lines[1]["missing"].get<std::string>(), Contains("everything that it replaced"));
+  const auto table = cli.run({"replay", "list"});
+  CHECK_THAT(table.err, Contains("END is unknown of 2") && Contains("1 compaction cannot be"));
+  const auto run = cli.run({"replay", "run", "--name", "r"});
+  CHECK(run.code == 0);
+  CHECK_THAT(run.err, Contains("1 compaction is left out"));
+  CHECK_THAT(run.out, Contains("1 of 1 summary made"));
+}
+
 TEST_CASE("mistakes around replays are named") {
   Recorded recorded;
   const auto expect = [&](std::vector<std::string> arguments, int code, const std::string& said) {
@@ -350,6 +461,9 @@ TEST_CASE("mistakes around replays are named") {
   expect({"run", "--name", "m", "--seed", "3"}, 2, "--seed does not go with it");
   expect({"run", "--replicates", "0"}, 2, "--replicates must be");
   expect({"session", "s1", "s2"}, 2, "takes nothing else");
+  expect({"list", "--seed", "3"}, 2, "'replay list' takes no --seed; its options are: --sessions");
+  expect({"show", "s1@20", "--case", "x"}, 2, "'replay show' takes no --case");
+  expect({"list", "--sessions", "s9"}, 3, "there is no session 's9'");
   expect({"score", "nothing.md", "--case", "s1@20"}, 3, "cannot read 'nothing.md'");
 }
 
