@@ -7,7 +7,7 @@
 
 namespace daybook::tools {
 
-/// "1 call", "1,234 calls".
-std::string counted(std::uint64_t number, std::string_view one, std::string_view many);
+/// "1 call", "1,234 calls". `many` "": `one` with an s.
+std::string counted(std::uint64_t number, std::string_view one, std::string_view many = "");
 
 }  // namespace daybook::tools

@@ -20,7 +20,4 @@ Result<int> replay_session(Context& context, const Arguments& arguments);
 /// The action's one operand, such as a recorded compaction; an error says what it should be.
 Result<std::string> replay_operand(const Arguments& arguments, std::string_view what);
 
-/// "1 session", "3 sessions"; `many` for what does not take an s.
-std::string counted(std::uint64_t count, std::string_view one, std::string_view many = "");
-
 }  // namespace daybook::tools

@@ -62,11 +62,6 @@ Result<int> run(Context& context, const Arguments& arguments) {
 
 }  // namespace
 
-std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
-  if (count == 1) return fmt::format("1 {}", one);
-  return many.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, many);
-}
-
 Result<std::string> replay_operand(const Arguments& arguments, std::string_view what) {
   const auto& operands = arguments.list("OPERAND");
   if (operands.size() == 1) return operands.front();

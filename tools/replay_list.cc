@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "replay/recorded_compaction.h"
+#include "tools/counted.h"
 #include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/read_journal.h"

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "replay/facts.h"
+#include "tools/counted.h"
 #include "tools/json_writer.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "engine/nearest.h"
+#include "tools/counted.h"
 #include "tools/json_writer.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"

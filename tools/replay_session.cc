@@ -4,6 +4,7 @@
 
 #include "engine/load.h"
 #include "replay/requests.h"
+#include "tools/counted.h"
 #include "tools/json_writer.h"
 #include "tools/read_journal.h"
 #include "tools/replay_actions.h"

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "replay/replay_state.h"
+#include "tools/counted.h"
 #include "tools/format.h"
 #include "tools/read_journal.h"
 #include "tools/replay_actions.h"
