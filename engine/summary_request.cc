@@ -88,10 +88,7 @@ std::string summary_prompt(const std::vector<PastItem>& items, const SummaryAsk&
 
 ModelChoice summariser(ModelChoice choice, const SummaryAsk& ask) {
   auto& params = choice.params;
-  const auto asked = static_cast<std::uint32_t>(ask.max_tokens);
-  // More than the model can write would be refused.
-  params.max_output_tokens =
-      params.max_output_tokens == 0 ? asked : std::min(asked, params.max_output_tokens);
+  params.max_output_tokens = static_cast<std::uint32_t>(ask.max_tokens);
   params.thinking_budget_tokens =
       thinking_within(params.max_output_tokens, params.thinking_budget_tokens);
   if (ask.reasoning == "off") {

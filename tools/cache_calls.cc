@@ -126,7 +126,10 @@ struct Beginning {
 Result<Beginning> beginning(journal::Journal& journal, const SessionId& session) {
   Beginning made;
   auto read = journal.read(session, 1, journal::ReadMode::lenient, [&](const auto& entry) {
-    if (entry.event == nullptr) return true;
+    // Whoever owns a session comes before it: for an imported one that is the import's time.
+    if (entry.event == nullptr || entry.event->payload_type() == schema::Payload::OwnerAcquired) {
+      return true;
+    }
     const auto* provenance = entry.event->provenance();
     made.imported = made.imported || provenance != nullptr;
     made.at = provenance == nullptr ? entry.event->recorded_at() : provenance->at();

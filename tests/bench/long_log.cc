@@ -37,7 +37,8 @@ void write_log(const std::string& path, int calls) {
                                                 R"("input":{{"command":"ls {0}"}}}})",
                                                 i);
     out << fmt::format(
-               R"({{"type":"user","uuid":"u{0}","parentUuid":{1},"sessionId":"long","timestamp":"{2}",)"
+               R"({{"type":"user","uuid":"u{0}","parentUuid":{1},"sessionId":"long",)"
+               R"("timestamp":"{2}",)"
                R"("cwd":"/p","version":"2.0.1","message":{{"role":"user","content":{3}}}}})",
                i, parent, moment(second), content)
         << '\n';
@@ -49,7 +50,8 @@ void write_log(const std::string& path, int calls) {
                R"({{"id":"m{0}","type":"message","role":"assistant","model":"claude-opus-4-5",)"
                R"("content":[{2}],"stop_reason":"{3}","usage":{{"input_tokens":3,)"
                R"("cache_read_input_tokens":{4},"cache_creation_input_tokens":{5},)"
-               R"("cache_creation":{{"ephemeral_5m_input_tokens":{5},"ephemeral_1h_input_tokens":0}},)"
+               R"("cache_creation":{{"ephemeral_5m_input_tokens":{5},)"
+               R"("ephemeral_1h_input_tokens":0}},)"
                R"("output_tokens":40}}}}}})",
                i, moment(second), block, i % 20 == 19 ? "end_turn" : "tool_use", read,
                context - read)

@@ -6,10 +6,9 @@
 namespace daybook::engine {
 namespace {
 
-ModelChoice choice_of(const char* kind, std::uint32_t most, std::uint32_t thinking) {
+ModelChoice choice_of(const char* kind, std::uint32_t thinking) {
   ModelChoice choice;
   choice.codec = find_codec(kind);
-  choice.params.max_output_tokens = most;
   choice.params.thinking_budget_tokens = thinking;
   choice.params.reasons = thinking > 0;
   return choice;
@@ -24,27 +23,20 @@ SummaryAsk asking(std::uint64_t tokens, const char* reasoning) {
 
 }  // namespace
 
-TEST_CASE("a summary is asked for within what the model can write") {
-  const auto limited = summariser(choice_of("anthropic", 8'192, 0), asking(16'000, "off"));
-  CHECK(limited.params.max_output_tokens == 8'192);
-  const auto unlimited = summariser(choice_of("anthropic", 0, 0), asking(16'000, "off"));
-  CHECK(unlimited.params.max_output_tokens == 16'000);
-}
-
 TEST_CASE("thinking leaves room for the summary, or is left out") {
   // The provider refuses a budget that is not below the limit of the reply, or is below 1,024.
-  const auto shared = summariser(choice_of("anthropic", 0, 6'000), asking(3'000, "default"));
+  const auto shared = summariser(choice_of("anthropic", 6'000), asking(3'000, "default"));
   CHECK(shared.params.thinking_budget_tokens == 2'488);
-  const auto whole = summariser(choice_of("anthropic", 0, 6'000), asking(16'000, "default"));
+  const auto whole = summariser(choice_of("anthropic", 6'000), asking(16'000, "default"));
   CHECK(whole.params.thinking_budget_tokens == 6'000);
-  const auto tight = summariser(choice_of("anthropic", 0, 6'000), asking(1'500, "default"));
+  const auto tight = summariser(choice_of("anthropic", 6'000), asking(1'500, "default"));
   CHECK(tight.params.thinking_budget_tokens == 0);
 }
 
 TEST_CASE("where thinking cannot be switched off, it is bounded") {
-  const auto gemini = summariser(choice_of("gemini", 0, 6'000), asking(3'000, "off"));
+  const auto gemini = summariser(choice_of("gemini", 6'000), asking(3'000, "off"));
   CHECK(gemini.params.thinking_budget_tokens == 512);
-  const auto claude = summariser(choice_of("anthropic", 0, 6'000), asking(3'000, "off"));
+  const auto claude = summariser(choice_of("anthropic", 6'000), asking(3'000, "off"));
   CHECK(claude.params.thinking_budget_tokens == 0);
 }
 

@@ -78,7 +78,8 @@ void import_fixture(const std::string& folder, const std::string& fixture, OpenM
   const tools::LogSource& source = found->sources[0];
   auto opened = open_as(folder, mode);
   REQUIRE(opened.has_value());
-  tools::JournalSink sink(opened->get(), {"test", nullptr}, source, *tools::identity_of(source, {}));
+  tools::JournalSink sink(opened->get(), {"test", nullptr}, source,
+                          *tools::identity_of(source, {}));
   tools::LogReadOptions options;
   options.depth = tools::Depth::whole;
   REQUIRE(tools::read_log(source, options, sink).has_value());

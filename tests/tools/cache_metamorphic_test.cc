@@ -152,8 +152,10 @@ TEST_CASE("the journal and the files count the same calls, those without figures
     };
     const Json stored = total({"cost", "--json"});
     const Json read = total({"cost", "--json", logs});
-    CHECK(stored["calls"] == read["calls"]);
-    CHECK(stored["without_usage"] == read["without_usage"]);
+    // A Codex log that ends in the middle of an answer: the journal waits for its figures.
+    const int waiting = name == std::string("codex") ? 1 : 0;
+    CHECK(stored["calls"].get<int>() + waiting == read["calls"].get<int>());
+    CHECK(stored["without_usage"].get<int>() + waiting == read["without_usage"].get<int>());
     CHECK(stored["tokens"] == read["tokens"]);
   }
 }

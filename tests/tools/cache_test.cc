@@ -260,10 +260,13 @@ TEST_CASE("of copies that a growing log leaves, the whole answer is the one that
   const auto line = [](const char* uuid, int output) {
     return fmt::format(
                R"({{"type":"assistant","sessionId":"s1","uuid":"{}","requestId":"r1",)"
-               R"("timestamp":"2026-05-01T10:00:00Z","cwd":"/p","version":"2.0.0","message":{{"id":"m1",)"
+               R"("timestamp":"2026-05-01T10:00:00Z","cwd":"/p","version":"2.0.0",)"
+               R"("message":{{"id":"m1",)"
                R"("type":"message","role":"assistant","model":"claude-sonnet-4-5","content":)"
-               R"([{{"type":"text","text":"ok"}}],"stop_reason":"end_turn","usage":{{"input_tokens":3,)"
-               R"("cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":{}}}}}}})",
+               R"([{{"type":"text","text":"ok"}}],"stop_reason":"end_turn",)"
+               R"("usage":{{"input_tokens":3,)"
+               R"("cache_read_input_tokens":0,"cache_creation_input_tokens":0,)"
+               R"("output_tokens":{}}}}}}})",
                uuid, output) +
            "\n";
   };
@@ -293,9 +296,11 @@ TEST_CASE("the remedy for expiry is one that the gap and the prompt leave") {
       out << fmt::format(
                  R"({{"type":"assistant","sessionId":"{0}","uuid":"{0}{1}","requestId":"{0}{1}",)"
                  R"("timestamp":"2026-05-01T{2}Z","cwd":"/p","version":"2.0.0","message":)"
-                 R"({{"id":"{0}{1}","type":"message","role":"assistant","model":"claude-sonnet-4-5",)"
+                 R"({{"id":"{0}{1}","type":"message","role":"assistant",)"
+                 R"("model":"claude-sonnet-4-5",)"
                  R"("content":[],"stop_reason":"end_turn","usage":{{"input_tokens":3,)"
-                 R"("cache_read_input_tokens":0,"cache_creation_input_tokens":{3},"output_tokens":9,)"
+                 R"("cache_read_input_tokens":0,"cache_creation_input_tokens":{3},)"
+                 R"("output_tokens":9,)"
                  R"("cache_creation":{{"ephemeral_5m_input_tokens":{3},)"
                  R"("ephemeral_1h_input_tokens":0}}}}}}}})",
                  name, number++, time, tokens)
@@ -325,18 +330,23 @@ TEST_CASE("a transcript is compared with itself: the model it has changes nothin
     const int minute = i * 2 + (i > 3 ? 20 : 0);
     out << fmt::format(
                R"({{"type":"user","uuid":"u{0}","parentUuid":{1},"sessionId":"t","timestamp":)"
-               R"("2026-05-01T10:{2:02}:00Z","cwd":"/p","version":"2.0.1","message":{{"role":"user",)"
+               R"("2026-05-01T10:{2:02}:00Z","cwd":"/p","version":"2.0.1",)"
+               R"("message":{{"role":"user",)"
                R"("content":"{3}"}}}})",
                i, parent, minute, std::string(2'000, static_cast<char>('a' + i)))
         << '\n';
     const int read = i == 0 || i == 4 ? 0 : context - 500;
     out << fmt::format(
-               R"({{"type":"assistant","uuid":"a{0}","parentUuid":"u{0}","sessionId":"t","timestamp":)"
-               R"("2026-05-01T10:{1:02}:04Z","cwd":"/p","version":"2.0.1","requestId":"r{0}","message":)"
+               R"({{"type":"assistant","uuid":"a{0}","parentUuid":"u{0}","sessionId":"t",)"
+               R"("timestamp":)"
+               R"("2026-05-01T10:{1:02}:04Z","cwd":"/p","version":"2.0.1",)"
+               R"("requestId":"r{0}","message":)"
                R"({{"id":"m{0}","type":"message","role":"assistant","model":"claude-sonnet-4-5",)"
                R"("content":[{{"type":"text","text":"ok"}}],"stop_reason":"end_turn","usage":)"
-               R"({{"input_tokens":3,"cache_read_input_tokens":{2},"cache_creation_input_tokens":{3},)"
-               R"("cache_creation":{{"ephemeral_5m_input_tokens":{3},"ephemeral_1h_input_tokens":0}},)"
+               R"({{"input_tokens":3,"cache_read_input_tokens":{2},)"
+               R"("cache_creation_input_tokens":{3},)"
+               R"("cache_creation":{{"ephemeral_5m_input_tokens":{3},)"
+               R"("ephemeral_1h_input_tokens":0}},)"
                R"("output_tokens":9}}}}}})",
                i, minute, read, context - read)
         << '\n';
