@@ -131,7 +131,11 @@ Result<Beginning> beginning(journal::Journal& journal, const SessionId& session)
       return true;
     }
     const auto* provenance = entry.event->provenance();
-    made.imported = made.imported || provenance != nullptr;
+    if (const auto* imported = entry.event->payload_as_SessionImported()) {
+      made.imported = true;
+      made.at = imported->started_at();
+      return made.at == 0;
+    }
     made.at = provenance == nullptr ? entry.event->recorded_at() : provenance->at();
     return made.at == 0;
   });
