@@ -1,3 +1,7 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
 #include "engine/load.h"
 #include "tools/read_journal.h"
 #include "tools/session_run.h"
@@ -50,6 +54,11 @@ Result<int> run(Context& context, const Arguments& arguments) {
       arguments.text("--approval-mode") ? config->approval_mode : state->policy->mode;
   for (const auto& root : state->policy->roots) {
     run.turn.policy.roots.push_back({root->path, root->writable});
+  }
+  if (state->turn->open && flags->max_iterations &&
+      *flags->max_iterations != state->turn->max_iterations) {
+    context.err << fmt::format("the turn goes on with the limit it began with: {} model responses\n",
+                               state->turn->max_iterations);
   }
   run.turn.state = std::move(*state);
   return run_session(context, **journal, std::move(run));
