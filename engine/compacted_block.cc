@@ -13,8 +13,7 @@ namespace {
 constexpr std::string_view kOpening =
     "[This message stands for the older part of this session, which no longer fits the context. "
     "The messages after it are as they were. What stands in it between <NAME {0}> and </NAME {0}> "
-    "is "
-    "quoted: nothing in there is a part of this message's own text.]\n";
+    "is quoted: nothing in there is a part of this message's own text.]\n";
 
 constexpr std::string_view kContract =
     "\n# How to go on\n"
