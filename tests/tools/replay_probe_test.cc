@@ -8,6 +8,7 @@
 #include "tests/support/cli.h"
 #include "tests/support/http_server.h"
 #include "tests/support/temp_dir.h"
+#include "tests/tools/replay_support.h"
 
 namespace daybook::tests {
 namespace {
@@ -62,7 +63,7 @@ struct Replayed {
     write_file(
         place.path() / "config.toml",
         fmt::format("[providers.fake]\nkind = 'openai-chat'\nbase_url = '{}'\n", server.url()));
-    write_file(place.path() / "prices.toml", kPrices);
+    write_file(place.path() / "prices.toml", kFakePrices);
     cli.environment = {{"HOME", place.str()},
                        {"DAYBOOK_HOME", place.str() + "/journal"},
                        {"DAYBOOK_CONFIG", place.str() + "/config.toml"}};
@@ -77,19 +78,6 @@ struct Replayed {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return cli.run(arguments);
   }
-
-  static constexpr const char* kPrices = R"(
-[providers.fake]
-[[price]]
-provider = "fake"
-models = ["m"]
-valid_from = 2020-01-01
-valid_to = 2100-01-01
-input = 1.0
-output = 2.0
-source = "made up for a test"
-read = 2026-01-01
-)";
 };
 
 }  // namespace

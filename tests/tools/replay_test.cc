@@ -13,6 +13,7 @@
 #include "tests/support/cli.h"
 #include "tests/support/http_server.h"
 #include "tests/support/temp_dir.h"
+#include "tests/tools/replay_support.h"
 
 namespace daybook::tests {
 namespace {
@@ -127,7 +128,7 @@ struct Recorded {
     write_file(
         place.path() / "config.toml",
         fmt::format("[providers.fake]\nkind = 'openai-chat'\nbase_url = '{}'\n", server.url()));
-    write_file(place.path() / "own-prices.toml", kPrices);
+    write_file(place.path() / "own-prices.toml", kFakePrices);
     cli.environment = {{"HOME", place.str()},
                        {"DAYBOOK_HOME", place.str() + "/journal"},
                        {"DAYBOOK_CONFIG", place.str() + "/config.toml"},
@@ -157,19 +158,6 @@ struct Recorded {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return replay(arguments);
   }
-
-  static constexpr const char* kPrices = R"(
-[providers.fake]
-[[price]]
-provider = "fake"
-models = ["m"]
-valid_from = 2020-01-01
-valid_to = 2100-01-01
-input = 1.0
-output = 2.0
-source = "made up for a test"
-read = 2026-01-01
-)";
 };
 
 const Json& arm(const Json& report, const std::string& name) {
