@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/clock.h"
@@ -54,7 +55,7 @@ class Approver {
   /// `why` says what was wrong. Whoever nobody attends does not wait: `unavailable`.
   virtual void ask_summary(const std::string& why, std::function<void(Answer)> done) {
     static_cast<void>(why);
-    done({Answer::Kind::unavailable, "", ""});
+    std::exchange(done, nullptr)({Answer::Kind::unavailable, "", ""});
   }
   virtual void cancel() = 0;
 };
