@@ -52,9 +52,17 @@ Result<SourcedBlock> source_block(journal::Journal& journal, const SessionState&
   const auto first_prompt = journal::content_bytes(journal, state.first_prompt.get());
   if (!first_prompt) return fail(first_prompt.error());
 
+  std::string prior;
+  if (summary.empty() && c.last_summary) {
+    auto text = journal::content_bytes(journal, c.last_summary.get());
+    if (!text) return fail(std::move(text.error()));
+    prior = std::move(*text);
+  }
+
   const CompactionBudgets budgets = budgets_of(limits);
   BlockParts parts;
   parts.summary = summary;
+  parts.prior = prior;
   parts.reason = reason;
   parts.first_prompt = *first_prompt;
   parts.users = std::move(*users);

@@ -24,7 +24,8 @@ constexpr std::string_view kContract =
 
 /// Nothing that is quoted can hold the digest of all that is: no text ends its own quotation.
 std::string mark_of(const BlockParts& parts) {
-  std::string all = fmt::format("{}\n{}\n{}\n", parts.summary, parts.reason, parts.first_prompt);
+  std::string all =
+      fmt::format("{}\n{}\n{}\n{}\n", parts.summary, parts.reason, parts.prior, parts.first_prompt);
   for (const auto& user : parts.users) all += fmt::format("{}\n", user.text);
   return Digest::of(all).hex().substr(0, 12);
 }
@@ -98,6 +99,7 @@ std::string transcript_lines(const BlockParts& parts) {
 
 CompactedBlock make_block(BlockParts parts) {
   while (parts.summary.ends_with('\n')) parts.summary.remove_suffix(1);
+  while (parts.prior.ends_with('\n')) parts.prior.remove_suffix(1);
   CompactedBlock block;
   std::string& text = block.text;
   const std::string mark = mark_of(parts);
@@ -106,7 +108,13 @@ CompactedBlock make_block(BlockParts parts) {
   text += quoted("user-message", mark,
                  cap_result(parts.first_prompt, parts.pinned_bytes, where_first(parts)));
   quote_users(parts, mark, block, text);
-  if (parts.summary.empty()) {
+  if (parts.summary.empty() && !parts.prior.empty()) {
+    text += fmt::format(
+        "\n# Summary\n[There is no new one: {}. This is the last that was made; it knows nothing "
+        "of "
+        "the messages that were replaced after it.]\n{}",
+        on_one_line(parts.reason), quoted("summary", mark, parts.prior));
+  } else if (parts.summary.empty()) {
     text += fmt::format(
         "\n# Summary\n[There is none: {}. What is known of the older part is in this message and "
         "in the transcript.]\n",

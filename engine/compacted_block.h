@@ -19,6 +19,7 @@ struct UserText {
 struct BlockParts {
   std::string_view summary;          // "": none could be made
   std::string_view reason;           // then: why
+  std::string_view prior;            // and the last one that was accepted; "": there was none
   std::string_view first_prompt;     // the session's first message of the user
   std::vector<UserText> users;       // later ones that were replaced, oldest first
   std::uint32_t users_left_out = 0;  // by earlier compactions

@@ -124,6 +124,10 @@ std::uint64_t view_tokens(const SessionState& state) {
   const auto& r = *state.request;
   std::uint64_t pending = 0;
   for (const auto& message : state.pending) pending += bytes_of(*message);
+  // A request that got no answer holds more than the figures of the answer before it.
+  if (r.attempts > 0 && r.body_size > 0 && !r.rebase) {
+    return estimate_tokens(state, r.body_size + pending);
+  }
   if (r.input_tokens == 0 || r.rebase) {
     if (state.compaction->block_pending) pending += bytes_of(state.compaction->block.get());
     return estimate_tokens(state,

@@ -61,8 +61,12 @@ Driver::Impl::Report Driver::Impl::start_compaction(step::StartCompaction step) 
   event.first = step.cut.first;
   event.last = step.cut.last;
   const CompactionLimits& limits = request_.limits.compaction;
-  event.summary_tokens = budgets_of(limits_of(limits, step.cut.trigger, step.cut.tokens)).summary;
-  event.transcript_bytes = bytes_for(state_, limits.window * kTranscriptShare / 100);
+  const auto meant = limits_of(limits, step.cut.trigger, step.cut.tokens);
+  event.summary_tokens = budgets_of(meant).summary;
+  // The summariser has the window that refused the session's request.
+  const std::uint64_t window =
+      step.cut.trigger == "overflow" ? std::min(limits.window, meant.cap) : limits.window;
+  event.transcript_bytes = bytes_for(state_, window * kTranscriptShare / 100);
   Batch batch;
   batch.add(in_turn(std::move(event)));
   if (auto ok = co_await append(std::move(batch)); !ok) co_return fail(std::move(ok.error()));

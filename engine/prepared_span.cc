@@ -186,6 +186,11 @@ void SpanBuilder::read(std::size_t item) {
   last_word_ = chunk_word_ = {};
   const std::size_t begin = span_.user_words_.size();
   scan_text(at.text, *this);
+  // The transcript that is summed up names the tools.
+  if (!at.tool.empty()) {
+    span_.keys_.add(
+        scan::mix(text_hash(at.tool), static_cast<std::uint64_t>(EntityKind::symbol)) | 1, source_);
+  }
   if (user_) span_.user_texts_.push_back({item, begin, span_.user_words_.size()});
 }
 

@@ -124,7 +124,8 @@ const char* on(SessionState& state, const schema::CompactionCommitted& e) {
   drop_head(state, c.replaced);
   c.block = copy(e.block());
   c.block_pending = true;
-  c.last_summary = copy(e.summary());
+  // Without a new summary the last one still says what it said.
+  if (e.summary() != nullptr) c.last_summary = copy(e.summary());
   copy_all(c.users, e.users());
   c.users_left_out = e.users_left_out();
   copy_all(c.files, e.files());

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "engine/spill.h"
 #include "engine/transcript_guard.h"
@@ -17,7 +19,17 @@ struct Missing {
   Digest digest;
 };
 
-/// The compactions whose file is not there.
+/// Whether the file holds what was written then: the block calls it word for word.
+bool is_whole(const std::string& path, std::uint64_t size, const Digest& digest) {
+  std::error_code error;
+  if (std::filesystem::file_size(path, error) != size || error) return false;
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return in && Digest::of(text.str()) == digest;
+}
+
+/// The compactions whose file is not there, or not as it was.
 std::vector<Missing> missing_files(journal::Journal& journal, const SessionId& session,
                                    const std::string& spill_folder) {
   std::vector<Missing> missing;
@@ -33,10 +45,9 @@ std::vector<Missing> missing_files(journal::Journal& journal, const SessionId& s
         committed->transcript_digest() == nullptr) {
       return true;
     }
-    std::error_code ignored;
-    if (!std::filesystem::exists(transcript_file(spill_folder, session.str(), open.number),
-                                 ignored)) {
-      open.digest = Digest::from(committed->transcript_digest());
+    open.digest = Digest::from(committed->transcript_digest());
+    if (!is_whole(transcript_file(spill_folder, session.str(), open.number),
+                  committed->transcript_size(), open.digest)) {
       missing.push_back(open);
     }
     return true;

@@ -14,7 +14,7 @@
 namespace daybook::replay {
 
 /// More tokens than this in one figure is damage, not usage: no context is a thousandth as long.
-inline constexpr std::uint64_t kMostTokens = 4'000'000'000;
+inline constexpr std::uint64_t kMostTokens = 1'000'000'000;
 
 /// A usage in classes that do not overlap, whichever way the provider counts: input with cache
 /// tokens (OpenAI) or without (Anthropic).

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/events.h"
 #include "engine/summary_request.h"
 #include "replay/mechanical_summary.h"
@@ -49,6 +51,7 @@ class Runner {
   Result<bool> may_ask(const UnitKey& key, const engine::PreparedRequest& request);
   Result<void> record(const UnitKey& key, const engine::ModelOutcome& outcome, bool give_up);
   engine::SummaryAsk ask_of(const UnitKey& key) const;
+  bool has_replied(std::uint32_t arm) const;
   ReplayProgress progress() const;
 
   const ReplayWorld& world_;
@@ -93,6 +96,14 @@ Result<void> Runner::mechanical(const UnitKey& key) {
   event.summary = batch.content(text);
   batch.add(draft(std::move(event)));
   return calls_.append(std::move(batch));
+}
+
+bool Runner::has_replied(std::uint32_t arm) const {
+  return std::ranges::any_of(state().units, [&](const auto& unit) {
+    return unit.first.arm == arm &&
+           std::ranges::any_of(unit.second.attempts,
+                               [](const auto& attempt) { return attempt.summary != nullptr; });
+  });
 }
 
 engine::SummaryAsk Runner::ask_of(const UnitKey& key) const {
@@ -172,8 +183,15 @@ Result<CallEnd> Runner::attempt(const UnitKey& key) {
   question.summary = true;
   question.request = [&] { return engine::prepare_summary(arm.choice, prompt, ask); };
   question.allowed = [&](const auto& request) { return may_ask(key, request); };
-  question.record = [&](const auto& outcome, bool last) { return record(key, outcome, last); };
+  std::string refusal;
+  question.record = [&](const engine::ModelOutcome& outcome, bool last) {
+    // Before any reply a refusal is more likely about the model's name than about the arm.
+    const bool early = last && !outcome.reply && !has_replied(key.arm);
+    if (early) refusal = told(arm.choice, outcome.reply.error());
+    return record(key, outcome, last && !early);
+  };
   auto end = calls_.ask(question);
+  if (end && !refusal.empty()) end = fail(ErrorCode::io, refusal);
   if (end || end.error().code != ErrorCode::io) return end;
   return fail(ErrorCode::io,
               fmt::format("arm '{}' cannot be made: {}; what is made stays, go on with: daybook "

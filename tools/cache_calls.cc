@@ -176,7 +176,7 @@ Result<CacheLogLosses> visit_cache_log_calls(
   order.reserve(calls.size());
   for (auto& call : calls) order.push_back(&call);
   std::ranges::sort(order, [](const auto* a, const auto* b) {
-    return std::tie(a->start, a->session, a->id) < std::tie(b->start, b->session, b->id);
+    return std::tie(a->start, a->session, a->version) < std::tie(b->start, b->session, b->version);
   });
   for (auto* call : order) {
     if (!visit(std::move(*call))) break;

@@ -9,6 +9,7 @@
 
 #include "engine/nearest.h"
 #include "tools/command.h"
+#include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/program.h"
 
@@ -105,7 +106,7 @@ std::string describe_extra(const std::string& extra, const Bound* used,
 
 /// One sentence on standard error; for a command that tells its outcome, one JSON line as well.
 int told_error(Context& context, const Bound* used, bool json, const Error& error) {
-  context.err << "daybook: " << error.message << '\n';
+  context.err << "daybook: " << printable(error.message) << '\n';
   if (json && used != nullptr && used->command.tells_outcome) {
     JsonWriter writer;
     writer.begin_object().member("outcome", "error").member("error", name_of(error.code));

@@ -126,8 +126,9 @@ void print_heading(std::ostream& out, const Call& call, const CallCost& cost) {
   out << fmt::format("figures   {}\n", name_of(call.usage.authority));
   if (!call.usage.any()) out << "usage     none reported; the call may have been billed\n";
   if (const PriceRow* row = cost.rates.row) {
-    out << fmt::format("price     {}: {}, {}\n", row->provider.empty() ? "any" : row->provider,
-                       fmt::join(row->models, ", "), validity(*row));
+    const std::string names = fmt::format("{}: {}", row->provider.empty() ? "any" : row->provider,
+                                          fmt::join(row->models, ", "));
+    out << fmt::format("price     {}, {}\n", one_line(names), validity(*row));
     out << fmt::format("          {}:{}\n", row->file, row->line);
     if (!row->source.empty()) {
       out << fmt::format("source    {}{}\n", one_line(row->source),

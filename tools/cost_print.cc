@@ -156,10 +156,11 @@ void print_notes(std::ostream& out, const CostReport& report, const CostPrinting
                        calls(total.without_usage));
   }
   for (const auto& row : report.unpriced) {
-    out << fmt::format("unpriced: {}{}{}: {}{}, {}, {} tokens", row.provider,
-                       row.provider.empty() ? "" : ":", row.model.empty() ? "(unknown)" : row.model,
-                       name_of(row.why), row.what.empty() ? "" : " (" + row.what + ")",
-                       calls(row.calls), grouped(row.tokens));
+    const std::string what =
+        fmt::format("unpriced: {}{}{}: {}{}", row.provider, row.provider.empty() ? "" : ":",
+                    row.model.empty() ? "(unknown)" : row.model, name_of(row.why),
+                    row.what.empty() ? "" : " (" + row.what + ")");
+    out << fmt::format("{}, {}, {} tokens", one_line(what), calls(row.calls), grouped(row.tokens));
     if (row.searches > 0) out << fmt::format(", {} searches", grouped(row.searches));
     out << '\n';
   }

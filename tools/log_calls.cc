@@ -100,6 +100,7 @@ class Collector {
     struct Place {
       std::size_t session = 0;
       std::int64_t started_at = 0;
+      std::uint64_t version = 0;  // in its file: of calls of one time, or of none
       Uuid id;
       std::size_t call = 0;
       auto operator<=>(const Place&) const = default;
@@ -108,7 +109,7 @@ class Collector {
     order.reserve(kept_.size());
     for (std::size_t i = 0; i < kept_.size(); ++i) {
       const Kept& call = kept_[i];
-      order.push_back({ranks.at(call.session.get()), call.started_at, call.id, i});
+      order.push_back({ranks.at(call.session.get()), call.started_at, call.version, call.id, i});
     }
     std::ranges::sort(order);
     // Numbered by the session, not by the file: one may be cut into several.

@@ -387,7 +387,12 @@ std::vector<std::string> usual_log_places(const engine::Environment& environment
 Result<Discovery> discover_logs(std::span<const std::string> paths) {
   Discovery found;
   std::vector<Candidate> candidates;
-  for (const std::string& path : paths) DAYBOOK_TRY(Walk(found, candidates).start(path));
+  for (const std::string& path : paths) {
+    if (path.empty()) {
+      return fail(ErrorCode::invalid_argument, "PATH is empty: name a log file or a folder");
+    }
+    DAYBOOK_TRY(Walk(found, candidates).start(path));
+  }
   const std::vector<Probed> probed = probe_all(candidates);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     add_candidate(candidates[i], probed[i], found);
