@@ -57,8 +57,9 @@ Result<int> run(Context& context, const Arguments& arguments) {
   }
   if (state->turn->open && flags->max_iterations &&
       *flags->max_iterations != state->turn->max_iterations) {
-    context.err << fmt::format("the turn goes on with the limit it began with: {} model responses\n",
-                               state->turn->max_iterations);
+    context.err << fmt::format(
+        "the turn goes on with the limit it began with: {} model responses\n",
+        state->turn->max_iterations);
   }
   run.turn.state = std::move(*state);
   return run_session(context, **journal, std::move(run));

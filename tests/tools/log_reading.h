@@ -136,7 +136,7 @@ inline std::vector<replay::Call> calls_of_events(const EventSink& sink) {
   std::vector<replay::Call> calls;
   for (auto& [id, call] : best) calls.push_back(std::move(call));
   std::ranges::sort(calls, {}, [](const replay::Call& call) {
-    return std::tie(call.session->kind, call.session->id, call.started_at, call.id);
+    return std::tie(call.session->kind, call.session->id, call.started_at, call.version, call.id);
   });
   return calls;
 }
