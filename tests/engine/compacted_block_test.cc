@@ -106,6 +106,18 @@ TEST_CASE("without a summary, a file or working state the block says so") {
   CHECK_THAT(block.text, !Contains("# Working state"));
 }
 
+TEST_CASE("a summary that was accepted outlives one that is refused after it") {
+  const WorkRecord work;
+  auto made = parts(work);
+  made.summary = "";
+  made.reason = "2 summaries were not accepted";
+  made.prior = "the older summary\n";
+  const auto block = make_block(made);
+  CHECK_THAT(block.text, Contains("[There is no new one: 2 summaries were not accepted."));
+  CHECK_THAT(block.text, Contains(">\nthe older summary\n</summary "));
+  CHECK_THAT(block.text, !Contains("There is none"));
+}
+
 TEST_CASE("a span that is too long loses results first, and then its middle") {
   std::vector<PastItem> items = {piece(SpanKind::kUser, "the task"),
                                  piece(SpanKind::kAssistant, "I look."),

@@ -155,6 +155,12 @@ TEST_CASE("the measure of a token is what the provider reported") {
   CHECK(estimate_tokens(story.state, 4'000) == 2'000);
   // 3,000 read, 10 answered, and what came since.
   CHECK(view_tokens(story.state) == 3'010);
+  // A request that was refused holds what came since those figures: half a token a byte.
+  story.end_turn();
+  story.start_turn("and this");
+  story.request(14'000);
+  story.fail_model(schema::FailureKind::context_overflow);
+  CHECK(view_tokens(story.state) == 7'000);
 }
 
 TEST_CASE("after a refusal every budget is of half of what was refused") {

@@ -132,6 +132,14 @@ TEST_CASE("names and quantities are those of the span", "[gate]") {
   CHECK(repair_instruction(result).find("retries.cc") != std::string::npos);
 }
 
+TEST_CASE("the session's own tools are names that it knows", "[gate]") {
+  const auto precision = [](std::string_view files) {
+    return judge(summary(kGoal, files, kState)).entity_precision;
+  };
+  CHECK(precision("`write_file` of `docs/retry.md` was refused.") == 1);
+  CHECK(precision("`delete_file` of `docs/retry.md` was refused.") < 1);
+}
+
 TEST_CASE("claims need a result that shows them", "[gate]") {
   const auto unbacked = [&](std::string_view files, std::string_view state) {
     return has(judge(summary(kGoal, files, state)), GateCode::kUnbackedCompletion);

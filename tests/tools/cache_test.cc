@@ -254,6 +254,28 @@ TEST_CASE("log files are analysed without a journal, by their figures") {
   CHECK(cli.run({"cache", logs + "/none"}).code == 3);
 }
 
+TEST_CASE("calls of one time keep the order of their file") {
+  Cli cli;
+  const tests::TempDir folder;
+  const std::string log = folder.str("s1.jsonl");
+  std::ofstream out(log);
+  for (int i = 1; i <= 8; ++i) {
+    out << fmt::format(R"({{"type":"assistant","sessionId":"s1","uuid":"u{0}","requestId":"r{0}",)"
+                       R"("timestamp":"2026-05-01T10:00:00Z","cwd":"/p","version":"2.0.0",)"
+                       R"("message":{{"id":"m{0}","type":"message","role":"assistant",)"
+                       R"("model":"claude-sonnet-4-5","content":[{{"type":"text","text":"ok"}}],)"
+                       R"("stop_reason":"end_turn","usage":{{"input_tokens":3,)"
+                       R"("cache_read_input_tokens":{1},"cache_creation_input_tokens":2000,)"
+                       R"("output_tokens":9}}}}}})",
+                       i, (i - 1) * 2000)
+        << '\n';
+  }
+  out.close();
+  // Each reads what the one before it left.
+  CHECK(tests::json_lines(cli.run({"cache", log, "--json"}).out).at(0)["lost"] == 0);
+  CHECK(cli.run({"cost", "--explain", "s1:1", log}).out.find("cache read") == std::string::npos);
+}
+
 TEST_CASE("of copies that a growing log leaves, the whole answer is the one that is analysed") {
   const tests::TempDir folder;
   const std::string log = folder.str("s1.jsonl");

@@ -428,6 +428,22 @@ TEST_CASE("an imported compaction without summary or span says what is missing")
   CHECK_THAT(run.out, Contains("1 of 1 summary made"));
 }
 
+TEST_CASE("a model that refuses from the start leaves the replay open") {
+  Recorded recorded;
+  recorded.server.answer_with([](const SeenRequest&) -> ServerScript {
+    return {
+        send("HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 38\r\n"
+             "\r\n{\"error\":{\"message\":\"no such model\"}}  ")};
+  });
+  const auto refused = recorded.run_arms();
+  CHECK(refused.code == 1);
+  CHECK_THAT(refused.err, Contains("answered HTTP 404: no such model"));
+  recorded.server.answer_with(FailingModel());
+  const auto again = recorded.replay({"run", "--name", "r", "--prices", recorded.prices()});
+  CHECK(again.code == 0);
+  CHECK_THAT(again.out, Contains("60 of 60 summaries made"));
+}
+
 TEST_CASE("mistakes around replays are named") {
   Recorded recorded;
   const auto expect = [&](std::vector<std::string> arguments, int code, const std::string& said) {
