@@ -51,7 +51,7 @@ void read_moment(TableReader& reader, const char* key, std::int64_t& ns, std::st
     day = day_of(date->get());
   } else if (const auto* time = node->as_date_time(); time != nullptr && time->get().offset) {
     day = day_of(time->get().date);
-    seconds = seconds_of(time->get().time) - time->get().offset->minutes * 60;
+    seconds = seconds_of(time->get().time) - std::int64_t{60} * time->get().offset->minutes;
   }
   if (!day) {
     return reader.wrong(*node, key, "a date, or a time with Z or an offset, from 1970 to 2260");
