@@ -132,8 +132,7 @@ TEST_CASE("interactive mode asks for what writes or executes, once, and honours 
 TEST_CASE("calls that cannot run are answered with the diagnosis") {
   SECTION("arguments that do not parse") {
     Story story = at_calls({{"run_shell", "{\"comm", schema::ArgumentsState::malformed}});
-    CHECK(as<step::RefuseCall>(story.next()).reason.find("cannot be used") !=
-          std::string::npos);
+    CHECK(as<step::RefuseCall>(story.next()).reason.find("cannot be used") != std::string::npos);
   }
   SECTION("arguments cut by the output limit") {
     Story story = at_calls({{"run_shell", "{\"comm", schema::ArgumentsState::cut}});
