@@ -70,6 +70,7 @@ FolderPaths::FolderPaths(const std::string& root)
       marker(root + "/JOURNAL"),
       lock(root + "/lock"),
       witness(root + "/witness"),
+      closed(root + "/closed"),
       db(root + "/db") {}
 
 Result<FolderState> inspect_folder(rocksdb::FileSystem& fs, const FolderPaths& paths) {
@@ -91,7 +92,8 @@ Result<FolderState> inspect_folder(rocksdb::FileSystem& fs, const FolderPaths& p
   }
   bool marked = false;
   std::string foreign;
-  const std::set<std::string> ours = {"JOURNAL.new", "lock", "witness", "db", "lost+found"};
+  const std::set<std::string> ours = {"JOURNAL.new", "lock", "witness",
+                                      "closed",      "db",   "lost+found"};
   for (stdfs::directory_iterator it(paths.folder, error), end; !error && it != end;
        it.increment(error)) {
     const std::string name = it->path().filename();

@@ -3,6 +3,7 @@
 //   JOURNAL   what this folder is, and which schema may be in it; written last
 //   lock      who writes (owner_lock.h)
 //   witness   last acknowledged position (witness.h)
+//   closed    the database's files when a writer last closed it (opening.h)
 //   db/       RocksDB
 #pragma once
 
@@ -24,6 +25,7 @@ struct FolderPaths {
   std::string marker;
   std::string lock;
   std::string witness;
+  std::string closed;
   std::string db;
 };
 

@@ -99,6 +99,21 @@ std::string blob_key(const Digest& digest) {
   return key;
 }
 
+std::string checkpoint_prefix(const SessionId& session, std::string_view projection) {
+  std::string key = key_of(KeyKind::checkpoint, session.str());
+  key.push_back('\0');
+  key.append(projection);
+  key.push_back('\0');
+  return key;
+}
+
+std::string checkpoint_key(const SessionId& session, std::string_view projection,
+                           std::uint32_t part) {
+  std::string key = checkpoint_prefix(session, projection);
+  put(key, part);
+  return key;
+}
+
 std::string after_prefix(std::string prefix) {
   // No prefix ends in 0xff: they end in a kind, a 0x00 or a character of a session name.
   prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
@@ -121,6 +136,17 @@ std::optional<std::uint64_t> parse_order_key(std::string_view key) {
 std::optional<Digest> parse_blob_key(std::string_view key) {
   if (key.size() != 16) return {};
   return Input{key}.take_digest();
+}
+
+std::optional<CheckpointKey> parse_checkpoint_key(std::string_view key) {
+  const std::size_t session_end = key.find('\0');
+  if (session_end == std::string_view::npos || key.size() < session_end + 6) return {};
+  const std::size_t end = key.size() - 5;
+  if (key[end] != '\0') return {};
+  Input part{key.substr(end + 1)};
+  return CheckpointKey{key.substr(1, session_end - 1),
+                       key.substr(session_end + 1, end - session_end - 1),
+                       part.take<std::uint32_t>()};
 }
 
 std::optional<std::pair<std::string_view, std::string_view>> parse_projection_key(
@@ -162,25 +188,34 @@ std::optional<RequestRecord> decode_request(std::string_view value) {
   return RequestRecord{content, std::move(*session), version};
 }
 
-std::string encode_checkpoint(const Checkpoint& checkpoint) {
-  std::string value;
-  put(value, checkpoint.version);
-  put(value, static_cast<std::uint32_t>(checkpoint.fingerprint.size()));
-  value.append(checkpoint.fingerprint);
-  value.append(checkpoint.state);
-  seal(value);
-  return value;
-}
-
 std::optional<Checkpoint> decode_checkpoint(std::string_view value) {
   const auto body = unseal(value);
   if (!body) return {};
   Input in{*body};
   Checkpoint checkpoint;
   checkpoint.version = in.take<std::uint64_t>();
-  const auto size = in.take<std::uint32_t>();
-  checkpoint.fingerprint = in.take_bytes(size);
+  checkpoint.fingerprint = in.take_bytes(in.take<std::uint32_t>());
   checkpoint.state = in.rest;
+  if (!in.good) return {};
+  return checkpoint;
+}
+
+std::string encode_checkpoint_start(const Checkpoint& checkpoint) {
+  std::string start;
+  put(start, checkpoint.version);
+  put(start, static_cast<std::uint32_t>(checkpoint.fingerprint.size()));
+  start.append(checkpoint.fingerprint);
+  put(start, static_cast<std::uint64_t>(checkpoint.state.size()));
+  return start;
+}
+
+std::optional<Checkpoint> take_checkpoint_start(std::string_view& part, std::uint64_t& size) {
+  Input in{part};
+  Checkpoint checkpoint;
+  checkpoint.version = in.take<std::uint64_t>();
+  checkpoint.fingerprint = in.take_bytes(in.take<std::uint32_t>());
+  size = in.take<std::uint64_t>();
+  part = in.rest;
   if (!in.good) return {};
   return checkpoint;
 }

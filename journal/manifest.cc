@@ -71,6 +71,22 @@ class BytesFile : public rocksdb::FSSequentialFile {
   std::size_t at_ = 0;
 };
 
+/// The manifest that CURRENT names; nothing when that is no manifest's name.
+Result<std::optional<TornManifest>> read_manifest(rocksdb::FileSystem& fs, const std::string& db) {
+  auto current = read_whole(fs, db + "/CURRENT");
+  if (!current) return fail(std::move(current.error()));
+  const std::string name = current->substr(0, current->find('\n'));
+  if (!name.starts_with("MANIFEST-") || name.find('/') != std::string::npos) {
+    return std::optional<TornManifest>();
+  }
+  TornManifest manifest{db + "/" + name, {}, 0};
+  auto bytes = read_whole(fs, manifest.path);
+  if (!bytes) return fail(std::move(bytes.error()));
+  manifest.bytes = std::move(*bytes);
+  manifest.whole_bytes = whole_records(manifest.bytes);
+  return std::optional(std::move(manifest));
+}
+
 class CutView : public rocksdb::FileSystemWrapper {
  public:
   CutView(const std::shared_ptr<rocksdb::FileSystem>& base, const TornManifest& torn)
@@ -112,23 +128,19 @@ std::size_t whole_records(std::string_view log) {
   return whole;
 }
 
+bool manifest_is_whole(rocksdb::FileSystem& fs, const std::string& db) {
+  const auto manifest = read_manifest(fs, db);
+  return manifest && *manifest && (*manifest)->whole_bytes > 0 &&
+         (*manifest)->whole_bytes == (*manifest)->bytes.size();
+}
+
 Result<std::optional<TornManifest>> find_torn_manifest(rocksdb::FileSystem& fs,
                                                        const std::string& db) {
-  auto current = read_whole(fs, db + "/CURRENT");
-  if (!current) return fail(std::move(current.error()));
-  const std::string name = current->substr(0, current->find('\n'));
-  if (!name.starts_with("MANIFEST-") || name.find('/') != std::string::npos) {
-    return std::optional<TornManifest>();
-  }
-  TornManifest torn{db + "/" + name, {}, 0};
-  auto bytes = read_whole(fs, torn.path);
-  if (!bytes) return fail(std::move(bytes.error()));
-  torn.bytes = std::move(*bytes);
-  torn.whole_bytes = whole_records(torn.bytes);
-  if (torn.whole_bytes == 0 || torn.whole_bytes == torn.bytes.size()) {
-    return std::optional<TornManifest>();
-  }
-  return std::optional(std::move(torn));
+  auto manifest = read_manifest(fs, db);
+  if (!manifest || !*manifest) return manifest;
+  const TornManifest& found = **manifest;
+  if (found.whole_bytes == 0 || found.whole_bytes == found.bytes.size()) manifest->reset();
+  return manifest;
 }
 
 std::shared_ptr<rocksdb::FileSystem> without_torn_end(

@@ -26,6 +26,9 @@ struct TornManifest {
   std::size_t whole_bytes = 0;  // more than none, fewer than all
 };
 
+/// Whether the manifest of the database in `db` holds whole records and nothing else.
+bool manifest_is_whole(rocksdb::FileSystem& fs, const std::string& db);
+
 /// The manifest of the database in `db`, when it has whole records and then something else.
 Result<std::optional<TornManifest>> find_torn_manifest(rocksdb::FileSystem& fs,
                                                        const std::string& db);

@@ -31,6 +31,10 @@ std::string listing_of(const Site& site);
 /// A snapshot that changes nothing on disk, also beside a writer, checked to be complete.
 Result<ReaderStore> open_reader_store(const Site& site);
 
+/// Writes down what the database's files are, after its writer closed it. Only a hint: opening for
+/// writing can do without the look while nothing has changed, and needs it otherwise.
+void note_closed(const Site& site);
+
 /// Opens an existing journal for writing. When acknowledged events are missing this fails and
 /// nothing was changed; an unfinished write to RocksDB's table of files is mended.
 Result<std::unique_ptr<Store>> open_writer_store(const Site& site);

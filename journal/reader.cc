@@ -274,13 +274,4 @@ Result<std::optional<RequestRecord>> read_request(Store& store, std::string_view
   return record;
 }
 
-Result<std::optional<Checkpoint>> read_checkpoint(Store& store, const SessionId& session,
-                                                  std::string_view projection) {
-  auto value = store.get(projection_key(session, projection));
-  if (!value) return fail(std::move(value.error()));
-  if (!*value) return std::optional<Checkpoint>();
-  // Only a cache: a damaged one is as good as none, and `verify` reports it.
-  return decode_checkpoint(**value);
-}
-
 }  // namespace daybook::journal

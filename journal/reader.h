@@ -21,8 +21,6 @@ Result<std::vector<SessionInfo>> read_sessions(Store& store, std::string_view pr
 Result<std::string> read_blob(Store& store, const BlobRef& ref);
 Result<std::optional<RequestRecord>> read_request(Store& store, std::string_view scope,
                                                   std::string_view id);
-Result<std::optional<Checkpoint>> read_checkpoint(Store& store, const SessionId& session,
-                                                  std::string_view projection);
 
 /// The blob's stored bytes, unchecked; nothing when there is none.
 Result<std::optional<std::string>> stored_blob(Store& store, const Digest& digest);

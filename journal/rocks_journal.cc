@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "journal/checkpoints.h"
 #include "journal/copy.h"
 #include "journal/folder.h"
 #include "journal/keys.h"
@@ -184,6 +185,14 @@ class WritingJournal final : public RocksReader {
         writer_(gate_, std::move(witness), last, std::move(post),
                 [this] { return open_writer_store(site_); }) {}
 
+  WritingJournal(const WritingJournal&) = delete;
+  WritingJournal& operator=(const WritingJournal&) = delete;
+  /// The lock goes last: until then nobody else may open the database or list its files.
+  ~WritingJournal() override {
+    writer_.finish();
+    if (gate_.close()) note_closed(site_);
+  }
+
   void append(Append append, AppendDone done) override {
     writer_.submit(std::move(append), std::move(done));
   }
@@ -191,10 +200,7 @@ class WritingJournal final : public RocksReader {
   Result<void> save_checkpoint(const SessionId& session, std::string_view projection,
                                const Checkpoint& checkpoint) override {
     return with_store([&](Store& store) -> Result<void> {
-      const auto status = store.db().Put({}, store.main(), projection_key(session, projection),
-                                         encode_checkpoint(checkpoint));
-      if (!status.ok()) return fail(error_of(status, "saving a checkpoint"));
-      return {};
+      return write_checkpoint(store, session, projection, checkpoint);
     });
   }
 
@@ -203,7 +209,7 @@ class WritingJournal final : public RocksReader {
   Result<void> refresh() override { return {}; }
 
  private:
-  OwnerLock lock_;  // outlives the database
+  OwnerLock lock_;
   Writer writer_;
 };
 

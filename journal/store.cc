@@ -230,4 +230,10 @@ Result<void> StoreGate::replace(const std::function<Result<std::unique_ptr<Store
   return {};
 }
 
+bool StoreGate::close() {
+  const std::lock_guard lock(mutex_);
+  DAYBOOK_CHECK(users_ == 0);
+  return std::exchange(store_, nullptr) != nullptr;
+}
+
 }  // namespace daybook::journal

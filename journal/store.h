@@ -86,6 +86,9 @@ class StoreGate {
   /// Waits until nobody uses the store, closes it and puts what `reopen` returns in its place.
   Result<void> replace(const std::function<Result<std::unique_ptr<Store>>()>& reopen);
 
+  /// Closes the store, which nobody uses any more. Returns whether it was open.
+  bool close();
+
  private:
   std::mutex mutex_;
   std::condition_variable idle_;

@@ -7,6 +7,7 @@
 
 #include "journal/blob_refs.h"
 #include "journal/chain.h"
+#include "journal/checkpoints.h"
 #include "journal/keys.h"
 
 namespace daybook::journal {
@@ -55,7 +56,10 @@ class Verifier {
   void blobs();
   void requests();
   void checkpoints();
-  void checkpoint(const SessionId& session, std::string_view projection, std::string_view value);
+  void named_checkpoint(std::string_view session, std::string_view projection,
+                        const std::optional<Checkpoint>& stored);
+  void checkpoint(const SessionId& session, std::string_view projection,
+                  const std::optional<Checkpoint>& stored);
 
   void damage(std::string where, std::string what) {
     report_.damage.push_back({std::move(where), std::move(what)});
@@ -230,10 +234,17 @@ void Verifier::requests() {
   });
 }
 
+void Verifier::named_checkpoint(std::string_view session, std::string_view projection,
+                                const std::optional<Checkpoint>& stored) {
+  ++report_.checkpoints;
+  const auto id = SessionId::parse(session);
+  if (!id) return damage("checkpoints", "a key is malformed");
+  checkpoint(*id, projection, stored);
+}
+
 void Verifier::checkpoint(const SessionId& session, std::string_view projection,
-                          std::string_view value) {
+                          const std::optional<Checkpoint>& stored) {
   const std::string where = fmt::format("checkpoint {} of session {}", projection, session.str());
-  const auto stored = decode_checkpoint(value);
   if (!stored) return damage(where, "its bytes are damaged");
   const auto state = sessions_.find(session.str());
   if (state == sessions_.end() || stored->version > state->second.version) {
@@ -249,12 +260,32 @@ void Verifier::checkpoint(const SessionId& session, std::string_view projection,
 }
 
 void Verifier::checkpoints() {
+  std::string prefix;
+  std::optional<CheckpointParts> parts;  // of the keys that start with it
+  bool whole = true;
+  const auto finish = [&] {
+    if (!parts) return;
+    const auto parsed = parse_checkpoint_key(prefix.append(4, '\0'));
+    named_checkpoint(parsed ? parsed->session : std::string_view(),
+                     parsed ? parsed->projection : std::string_view(),
+                     whole && parts->complete() ? std::optional(parts->take()) : std::nullopt);
+  };
+  scan(KeyKind::checkpoint, "checkpoints", [&](std::string_view key, std::string_view value) {
+    const auto of = key.substr(0, key.size() < 4 ? 0 : key.size() - 4);
+    if (!parts || of != prefix) {
+      finish();
+      prefix = of;
+      parts.emplace();
+      whole = true;
+    }
+    const auto parsed = parse_checkpoint_key(key);
+    whole = whole && parsed && parsed->part == parts->count() && parts->add(value);
+  });
+  finish();
   scan(KeyKind::projection, "checkpoints", [this](std::string_view key, std::string_view value) {
-    ++report_.checkpoints;
     const auto parsed = parse_projection_key(key);
-    const auto session = SessionId::parse(parsed ? parsed->first : std::string_view());
-    if (!session) return damage("checkpoints", "a key is malformed");
-    checkpoint(*session, parsed->second, value);
+    named_checkpoint(parsed ? parsed->first : std::string_view(),
+                     parsed ? parsed->second : std::string_view(), decode_checkpoint(value));
   });
 }
 

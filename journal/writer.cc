@@ -29,7 +29,8 @@ Writer::Writer(StoreGate& gate, Witness witness, std::uint64_t last, Post post, 
       stage_(last),
       thread_([this] { run(); }) {}
 
-Writer::~Writer() {
+void Writer::finish() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;

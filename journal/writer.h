@@ -27,13 +27,15 @@ class Writer {
 
   /// `gate` outlives the writer; `last` is the position of its store's last event.
   Writer(StoreGate& gate, Witness witness, std::uint64_t last, Post post, Reopen reopen);
-  /// Finishes what is queued.
-  ~Writer();
+  ~Writer() { finish(); }
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   /// Any thread. Waits while the queue is full, except on the writer's own thread.
   void submit(Append append, AppendDone done);
+
+  /// Writes what is queued and ends the thread. Nothing may be submitted any more.
+  void finish();
 
  private:
   struct Pending {

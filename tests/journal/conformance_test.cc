@@ -445,6 +445,21 @@ void checkpoints(JournalPlace& place) {
     CHECK((*loaded)->fingerprint == "v1");
     CHECK((*loaded)->state == std::string("st\0ate", 6));
   }
+  SECTION("a checkpoint of any size replaces another of any size") {
+    for (const std::size_t size : {0, 1, 200'000, 65'000, 131'072, 5'000'000, 70'000, 3}) {
+      std::string state(size, '\0');
+      for (std::size_t i = 0; i < size; ++i) state[i] = static_cast<char>(i % 251);
+      REQUIRE(journal->save_checkpoint(demo, "p", {1, "f", state}));
+      REQUIRE(journal->save_checkpoint(demo, "p2", {1, "f", "beside"}));
+      const auto loaded = journal->load_checkpoint(demo, "p");
+      REQUIRE(loaded->has_value());
+      CHECK((*loaded)->state == state);
+      CHECK((*journal->load_checkpoint(demo, "p2"))->state == "beside");
+      const auto report = journal->verify({});
+      CHECK(report->damage.empty());
+      CHECK(report->checkpoints == 2);
+    }
+  }
   SECTION("verify compares checkpoints with the fold") {
     REQUIRE(journal->save_checkpoint(demo, "good", {1, "f", "right"}));
     REQUIRE(journal->save_checkpoint(demo, "foreign", {1, "older build", "anything"}));

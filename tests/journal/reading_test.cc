@@ -248,7 +248,7 @@ TEST_CASE("verify finds damage wherever it is") {
     check_damage(tampered, "request sr");
   }
   SECTION("a damaged checkpoint, which a reader takes for none") {
-    tampered.tamper(journal::projection_key(tampered.demo, "p"), flip_middle);
+    tampered.tamper(journal::checkpoint_key(tampered.demo, "p", 0), flip_middle);
     CHECK_FALSE(tampered.open()->load_checkpoint(tampered.demo, "p")->has_value());
     check_damage(tampered, "checkpoint p of session demo");
   }
