@@ -54,7 +54,7 @@ Driver::Impl::Impl(asio::io_context& io, World world, TurnRequest request)
   for (const auto& tool : world_.executor.tools()) {
     const auto& wanted = request_.agent.tools;
     if (std::find(wanted.begin(), wanted.end(), tool.name) == wanted.end()) continue;
-    tools_.emplace(tool.name, ToolTraits{tool.risk, tool.effect});
+    tools_.emplace(tool.name, ToolTraits{tool.risk, tool.effect, tool.in_order});
   }
   preamble_ = make_preamble(request_.agent, request_.policy.roots, world_.executor.tools());
 }

@@ -49,10 +49,10 @@ std::string invalid(const CallState& call, const ToolTable& tools) {
   return "";
 }
 
-bool only_reads(const CallState& call, const ToolTable& tools) {
+bool may_run_beside(const CallState& call, const ToolTable& tools) {
   const auto found = tools.find(call.tool);
   return found != tools.end() && found->second.effect == schema::Effect::read_only &&
-         call.arguments_state == schema::ArgumentsState::valid;
+         !found->second.in_order && call.arguments_state == schema::ArgumentsState::valid;
 }
 
 step::EndTurn stop(const SessionState& state, const Signals& signals) {
@@ -71,11 +71,11 @@ step::RunCalls run_from(const SessionState& state, const ToolTable& tools, std::
   for (std::size_t i = first; i < state.calls.size(); ++i) {
     const CallState& call = *state.calls[i];
     if (call.phase == CallPhase::answered) continue;
-    if (i > first && !only_reads(call, tools)) break;
+    if (i > first && !may_run_beside(call, tools)) break;
     const bool decided = call.phase == CallPhase::approved;
     run.items.push_back(
         {call.call_id, decided ? "" : rule_for(state, call, tools.find(call.tool)->second)});
-    if (!only_reads(call, tools)) break;
+    if (!may_run_beside(call, tools)) break;
   }
   return run;
 }

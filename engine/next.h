@@ -18,6 +18,7 @@ namespace daybook::engine {
 struct ToolTraits {
   executor::Risk risk = executor::Risk::read;
   schema::Effect effect = schema::Effect::read_only;
+  bool in_order = false;
 };
 using ToolTable = std::map<std::string, ToolTraits, std::less<>>;
 

@@ -79,7 +79,7 @@ std::optional<ToolDone> ToolRunner::settle(const executor::ToolRequest& request,
                                            std::int64_t now_ns) const {
   if (effect == schema::Effect::read_only) return run(request, plan, sink, std::move(stop));
   if (effect == schema::Effect::uncheckable) return std::nullopt;
-  switch (executor_.settle(plan)) {
+  switch (executor_.settle(request, plan)) {
     case executor::Settlement::conflict:
       return std::nullopt;
     case executor::Settlement::not_applied:

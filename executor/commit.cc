@@ -182,6 +182,15 @@ Result<void> remove_leftover(const Target& target, const std::string& name,
   return fail(path_error(errno, shown));
 }
 
+void remove_leftovers(const ToolRequest& request, const std::vector<FileOp>& ops) {
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const std::string folder = ops[i].path.substr(0, ops[i].path.rfind('/') + 1);
+    const UniqueFd parent(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!parent) continue;
+    ::unlinkat(parent.get(), temporary_name(request, i).c_str(), 0);
+  }
+}
+
 Result<void> commit_changes(std::vector<PendingChange>& changes, const CommitHook& hook) {
   return Commit(changes).run(hook);
 }

@@ -33,6 +33,9 @@ Result<void> take_attributes(const Policy& policy, const FileEdit& edit,
 std::string temporary_name(const ToolRequest& request, std::size_t op);
 Result<void> remove_leftover(const Target& target, const std::string& name, std::string_view shown);
 
+/// Those of all operations of a call, as far as they can be removed.
+void remove_leftovers(const ToolRequest& request, const std::vector<FileOp>& ops);
+
 /// Writes all temporary files first, then commits change by change, each durable before the next.
 /// After an error what was changed is set back as far as nobody else has touched it.
 Result<void> commit_changes(std::vector<PendingChange>& changes, const CommitHook& hook);

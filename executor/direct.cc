@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/arguments.h"
+#include "executor/commit.h"
 #include "executor/edits.h"
 #include "executor/outcome.h"
 
@@ -62,7 +63,11 @@ class DirectExecutor : public Executor {
     return outcome;
   }
 
-  Settlement settle(const Plan& plan) override { return settle_ops(plan.ops); }
+  Settlement settle(const ToolRequest& request, const Plan& plan) override {
+    const Settlement settlement = settle_ops(plan.ops);
+    if (settlement == Settlement::conflict) remove_leftovers(request, plan.ops);
+    return settlement;
+  }
 
   void close() override {
     std::call_once(closed_, [this] {

@@ -31,6 +31,7 @@ struct ToolSpec {
   std::string parameters;  // JSON schema of the arguments object
   Risk risk = Risk::read;
   schema::Effect effect = schema::Effect::read_only;
+  bool in_order = false;  // never beside its neighbours, though it may only read
 };
 
 struct Root {
@@ -119,8 +120,9 @@ class Executor {
   virtual Outcome run(const ToolRequest& request, const Plan& plan, const OutputSink& sink,
                       std::stop_token stop) = 0;
 
-  /// Compares the files with a plan recorded by an earlier process.
-  virtual Settlement settle(const Plan& plan) = 0;
+  /// Compares the files with a plan recorded by an earlier process. When they are in neither state,
+  /// what that process left beside them goes: nothing will finish it.
+  virtual Settlement settle(const ToolRequest& request, const Plan& plan) = 0;
 
   /// Ends the session's shell and its background tasks, with everything below them.
   virtual void close() = 0;

@@ -156,7 +156,7 @@ class RunShell final : public Tool {
 
 /// What the two tools for tasks share. Both count as read-only: neither reaches beyond processes
 /// that an approved run_shell started, and repeating one after a crash is safe, because tasks end
-/// with the process that started them.
+/// with the process that started them. But what a task wrote before it was killed is read before.
 class TaskTool : public Tool {
  public:
   TaskTool(std::shared_ptr<ShellSession> session, std::string name, std::string description)
@@ -167,6 +167,7 @@ class TaskTool : public Tool {
                        R"("description":"as run_shell returned it"}},"required":["task_id"]})";
     spec_.risk = Risk::read;
     spec_.effect = schema::Effect::read_only;
+    spec_.in_order = true;
   }
 
   const ToolSpec& spec() const override { return spec_; }

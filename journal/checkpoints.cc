@@ -18,7 +18,7 @@ Result<std::uint32_t> count_parts(Store& store, const SessionId& session,
   const rocksdb::Slice upper_slice(upper);
   const auto it = store.iterate(upper_slice, false);
   it->SeekForPrev(upper);
-  if (!it->status().ok()) return fail(error_of(it->status(), "reading a checkpoint"));
+  if (!it->status().ok()) return fail(read_error(it->status(), "reading a checkpoint"));
   if (!it->Valid() || !it->key().starts_with(prefix)) return 0U;
   const auto key = parse_checkpoint_key(it->key().ToStringView());
   return key ? key->part + 1 : 0U;
@@ -65,7 +65,7 @@ Result<std::optional<Checkpoint>> read_checkpoint(Store& store, const SessionId&
     }
     // Only a cache: a damaged one is as good as none, and `verify` reports it.
     if (status.IsNotFound()) return std::optional<Checkpoint>();
-    if (!status.ok()) return fail(error_of(status, "reading a checkpoint"));
+    if (!status.ok()) return fail(read_error(status, "reading a checkpoint"));
     if (!parts.add(value.ToStringView())) return std::optional<Checkpoint>();
   }
   return std::optional(parts.take());

@@ -29,7 +29,7 @@ Result<void> copy_family(Store& from, rocksdb::ColumnFamilyHandle* family, Store
     batch.Put(copy, it->key(), it->value()).PermitUncheckedError();  // grows memory only
     if (batch.GetDataSize() >= kBatchBytes) DAYBOOK_TRY(write(to, batch));
   }
-  if (!it->status().ok()) return fail(error_of(it->status(), "reading the journal"));
+  if (!it->status().ok()) return fail(read_error(it->status(), "reading the journal"));
   return write(to, batch);
 }
 

@@ -4,7 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,14 @@ Result<void> check_without(const Site& site, const TornManifest& torn) {
   return {};
 }
 
+/// Durably, before a file is changed that the note lists: it would be taken for damaged.
+Result<void> forget_closed(const Site& site) {
+  const auto status = site.fs->DeleteFile(site.paths.closed, rocksdb::IOOptions(), nullptr);
+  if (status.IsNotFound() || status.IsPathNotFound()) return {};
+  if (!status.ok()) return fail(error_of(status, fmt::format("removing {}", site.paths.closed)));
+  return sync_folder(*site.fs, site.paths.folder);
+}
+
 /// Cuts a manifest that ends in a record which never became durable. `why` is what opening it said,
 /// and what this returns when the manifest is not the reason.
 Result<void> mend_manifest(const Site& site, Error why, bool has_events) {
@@ -70,6 +80,7 @@ Result<void> mend_manifest(const Site& site, Error why, bool has_events) {
                               torn->path, torn->whole_bytes, error.message));
     }
   }
+  DAYBOOK_TRY(forget_closed(site));
   auto kept = cut_manifest(*site.fs, *torn);
   if (!kept) return fail(std::move(kept.error()));
   journal_log()->warn(
@@ -84,20 +95,68 @@ bool is_whole_log(const Site& site, const std::string& name) {
   return bytes && whole_records(*bytes) == bytes->size();
 }
 
+/// What a writer wrote down when it closed the database.
+struct ClosedNote {
+  std::uint64_t position = 0;  // the events up to it are in the database
+  std::map<std::string, std::uint64_t, std::less<>> files;
+};
+
+std::optional<ClosedNote> read_note(const Site& site) {
+  const auto bytes = read_whole(*site.fs, site.paths.closed);
+  const auto text = bytes ? unseal(*bytes) : std::nullopt;
+  if (!text) return {};
+  std::istringstream lines{std::string(*text)};
+  ClosedNote note;
+  std::string name;
+  if (!(lines >> name >> note.position) || name != "position") return {};
+  std::uint64_t size = 0;
+  while (lines >> name >> size) note.files[name] = size;
+  return note;
+}
+
+std::map<std::string, std::uint64_t, std::less<>> files_of(const Site& site) {
+  std::vector<rocksdb::Env::FileAttributes> files;
+  std::map<std::string, std::uint64_t, std::less<>> sizes;
+  if (!site.env->GetChildrenFileAttributes(site.paths.db, &files).ok()) return sizes;
+  for (const auto& file : files) sizes[file.name] = file.size_bytes;
+  return sizes;
+}
+
 /// Whether nothing happened to the database's files since a writer closed it, as far as names,
-/// sizes and checksums tell: then RocksDB has nothing to recover that it could fail to, and drops
-/// nothing. Without all of its events it fails to open, or the witness tells.
-bool is_as_closed(const Site& site) {
-  const auto note = read_whole(*site.fs, site.paths.closed);
-  const auto listing = note ? unseal(*note) : std::nullopt;
-  if (!listing || listing->empty() || *listing != listing_of(site)) return false;
-  for (std::size_t at = 0; at < listing->size();) {
-    const std::size_t end = listing->find('\n', at);
-    const std::string name(listing->substr(at, listing->find(' ', at) - at));
-    if (name.ends_with(".log") && !is_whole_log(site, name)) return false;
-    at = end + 1;
+/// sizes and checksums tell, and no acknowledged event was missing then: RocksDB has nothing to
+/// recover that it could fail to, and drops nothing.
+bool is_as_closed(const Site& site, const ClosedNote& note) {
+  const auto witnessed = Witness::read(*site.fs, site.paths.witness);
+  if (!witnessed || *witnessed > note.position || note.files != files_of(site)) return false;
+  const bool logs_are_whole =
+      std::all_of(note.files.begin(), note.files.end(), [&](const auto& file) {
+        return !file.first.ends_with(".log") || is_whole_log(site, file.first);
+      });
+  return logs_are_whole && manifest_is_whole(*site.fs, site.paths.db);
+}
+
+/// While the table of files is the one of the last clean close, the files must be those of then.
+/// RocksDB does not miss what a shorter table does not name, and deletes it. Logs are not looked
+/// at: the end of one may never have become durable, and the witness tells of lost events.
+Result<void> check_files(const Site& site, const ClosedNote& note) {
+  auto current = read_whole(*site.fs, site.paths.db + "/CURRENT");
+  if (!current || !note.files.contains(current->substr(0, current->find('\n')))) return {};
+  const auto now = files_of(site);
+  for (const auto& [name, size] : note.files) {
+    if (!name.ends_with(".sst") && !name.ends_with(".blob") && !name.starts_with("MANIFEST-")) {
+      continue;
+    }
+    const auto found = now.find(name);
+    if (found != now.end() && found->second == size) continue;
+    const std::string what = found == now.end()
+                                 ? "is missing"
+                                 : fmt::format("has {} bytes instead of {}", found->second, size);
+    return fail(ErrorCode::corrupt,
+                fmt::format("{}/{} {} since the journal was last closed; nothing was changed, "
+                            "restore that file or a backup",
+                            site.paths.db, name, what));
   }
-  return manifest_is_whole(*site.fs, site.paths.db);
+  return {};
 }
 
 /// Without the look. Fails as often as it may: the look then says why.
@@ -115,12 +174,8 @@ Result<std::unique_ptr<Store>> open_as_closed(const Site& site) {
 }  // namespace
 
 std::string listing_of(const Site& site) {
-  std::vector<rocksdb::Env::FileAttributes> files;
   std::string listing;
-  if (!site.env->GetChildrenFileAttributes(site.paths.db, &files).ok()) return listing;
-  std::sort(files.begin(), files.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  for (const auto& file : files) listing += fmt::format("{} {}\n", file.name, file.size_bytes);
+  for (const auto& [name, size] : files_of(site)) listing += fmt::format("{} {}\n", name, size);
   return listing;
 }
 
@@ -144,8 +199,10 @@ Result<ReaderStore> open_reader_store(const Site& site) {
 }
 
 void note_closed(const Site& site) {
-  std::string note = listing_of(site);
-  if (note.empty()) return;
+  // The database has at least what its witness tells of.
+  const auto witnessed = Witness::read(*site.fs, site.paths.witness);
+  if (!witnessed) return;
+  std::string note = fmt::format("position {}\n{}", *witnessed, listing_of(site));
   seal(note);
   std::unique_ptr<rocksdb::FSWritableFile> file;
   const rocksdb::IOOptions io;
@@ -157,8 +214,11 @@ void note_closed(const Site& site) {
 }
 
 Result<std::unique_ptr<Store>> open_writer_store(const Site& site) {
-  if (is_as_closed(site)) {
-    if (auto store = open_as_closed(site)) return store;
+  if (const auto note = read_note(site)) {
+    if (is_as_closed(site, *note)) {
+      if (auto store = open_as_closed(site)) return store;
+    }
+    DAYBOOK_TRY(check_files(site, *note));
   }
   // RocksDB deletes what it could not recover, so a look that changes nothing comes first.
   if (auto looked = look_at(site); !looked) {

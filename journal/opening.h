@@ -32,7 +32,8 @@ std::string listing_of(const Site& site);
 Result<ReaderStore> open_reader_store(const Site& site);
 
 /// Writes down what the database's files are, after its writer closed it. Only a hint: opening for
-/// writing can do without the look while nothing has changed, and needs it otherwise.
+/// writing can do without the look while nothing has changed, needs it otherwise, and refuses when
+/// a file has gone or changed its size.
 void note_closed(const Site& site);
 
 /// Opens an existing journal for writing. When acknowledged events are missing this fails and

@@ -16,7 +16,7 @@ Result<std::pair<std::uint64_t, std::string>> last_event(Store& store, const Ses
   it->SeekForPrev(upper);
   if (!it->status().ok()) {
     return fail(
-        error_of(it->status(), fmt::format("reading the end of session {}", session.str())));
+        read_error(it->status(), fmt::format("reading the end of session {}", session.str())));
   }
   const auto key = it->Valid() ? parse_event_key(it->key().ToStringView()) : std::nullopt;
   if (!key || key->session != session.str()) return std::pair(std::uint64_t{0}, std::string());
@@ -134,7 +134,7 @@ Result<void> SessionReader::run(std::uint64_t from) {
     if (!*more) return {};
   }
   if (!it->status().ok() && mode_ == ReadMode::strict) {
-    return fail(at_place(error_of(it->status(), "reading the event"), session_.str(),
+    return fail(at_place(read_error(it->status(), "reading the event"), session_.str(),
                          chain_.version() + 1));
   }
   if (it->status().ok()) return {};
@@ -218,7 +218,7 @@ Result<void> read_tail(Store& store, std::uint64_t from, const EntryVisitor& vis
       }
     }
   }
-  if (!it->status().ok()) return fail(error_of(it->status(), "reading the order index"));
+  if (!it->status().ok()) return fail(read_error(it->status(), "reading the order index"));
   return {};
 }
 
@@ -241,7 +241,7 @@ Result<std::vector<SessionInfo>> read_sessions(Store& store, std::string_view pr
     it->Seek(after_prefix(event_prefix(*session)));
     sessions.push_back({std::move(*session), head.value_or(Head{last->first, 0, {}})});
   }
-  if (!it->status().ok()) return fail(error_of(it->status(), "listing sessions"));
+  if (!it->status().ok()) return fail(read_error(it->status(), "listing sessions"));
   return sessions;
 }
 
@@ -249,7 +249,7 @@ Result<std::optional<std::string>> stored_blob(Store& store, const Digest& diges
   std::string bytes;
   const auto status = store.db().Get({}, store.blobs(), blob_key(digest), &bytes);
   if (status.IsNotFound()) return std::optional<std::string>();
-  if (!status.ok()) return fail(error_of(status, fmt::format("reading blob {}", digest.hex())));
+  if (!status.ok()) return fail(read_error(status, fmt::format("reading blob {}", digest.hex())));
   return std::optional(std::move(bytes));
 }
 

@@ -103,7 +103,7 @@ Result<std::optional<std::string>> Store::get(const std::string& key) {
   std::string value;
   const rocksdb::Status status = db_->Get({}, main_, key, &value);
   if (status.IsNotFound()) return std::optional<std::string>();
-  if (!status.ok()) return fail(error_of(status, "reading the journal"));
+  if (!status.ok()) return fail(read_error(status, "reading the journal"));
   return std::optional(std::move(value));
 }
 
@@ -167,7 +167,8 @@ Result<std::uint64_t> last_position(Store& store) {
     if (seen == 0) last = after - 1;
     next_first = *first;
   }
-  if (!it->status().ok()) return fail(error_of(it->status(), "reading the journal's order index"));
+  if (!it->status().ok())
+    return fail(read_error(it->status(), "reading the journal's order index"));
   if (!it->Valid() && seen > 0 && next_first != 1) {
     return fail(ErrorCode::corrupt,
                 fmt::format("the journal's order index begins at position {} instead of 1: restore "
@@ -202,6 +203,15 @@ Error error_of(const rocksdb::Status& status, const std::string& what) {
     advice = "check its owner and mode, and whether its file system is mounted read-only";
   }
   return {code, fmt::format("{} failed: {}; {}", what, text, advice)};
+}
+
+Error read_error(const rocksdb::Status& status, const std::string& what) {
+  Error error = error_of(status, what);
+  const bool is_missing = status.IsPathNotFound() || status.IsNotFound() ||
+                          status.ToString().find("No such file or directory") != std::string::npos;
+  if (!is_missing) return error;
+  return {ErrorCode::corrupt,
+          fmt::format("{} failed: {}; restore that file or a backup", what, status.ToString())};
 }
 
 StoreGate::Lease::~Lease() {

@@ -61,6 +61,8 @@ Result<void> check_witness(std::uint64_t last, std::uint64_t witnessed, const st
 
 /// What a RocksDB failure means to a caller. `what` says what was being done, and where.
 Error error_of(const rocksdb::Status& status, const std::string& what);
+/// The same for reading from an open database, to which a file that is gone is damage.
+Error read_error(const rocksdb::Status& status, const std::string& what);
 
 /// Lets many threads use the store, and one replace it while nobody does.
 class StoreGate {

@@ -93,7 +93,7 @@ void Verifier::scan(KeyKind kind, const std::string& what, const Visit& visit) {
   for (it->Seek(lower); it->Valid(); it->Next()) {
     visit(it->key().ToStringView(), it->value().ToStringView());
   }
-  if (!it->status().ok()) damage(what, error_of(it->status(), "reading them").message);
+  if (!it->status().ok()) damage(what, read_error(it->status(), "reading them").message);
 }
 
 /// Checks the session's events, leaving the iterator at the first key after them.
@@ -148,7 +148,7 @@ void Verifier::events() {
     }
     session_events(*session, *it);
   }
-  if (!it->status().ok()) damage("events", error_of(it->status(), "reading them").message);
+  if (!it->status().ok()) damage("events", read_error(it->status(), "reading them").message);
 }
 
 void Verifier::order_record(std::string_view key, std::string_view value, std::uint64_t& next) {
@@ -210,7 +210,7 @@ void Verifier::blobs() {
                                 named->second.where, named->second.size));
     }
   }
-  if (!it->status().ok()) damage("blobs", error_of(it->status(), "reading them").message);
+  if (!it->status().ok()) damage("blobs", read_error(it->status(), "reading them").message);
   for (const auto& [digest, named] : named_) {
     if (!named.found) {
       damage(named.where,

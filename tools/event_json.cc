@@ -66,6 +66,7 @@ class EventWalk {
   void members(const flatbuffers::Table& table, const reflection::Object& object) {
     for (const reflection::Field* field : fields_of(object)) member(table, object, *field);
   }
+  bool damaged() const { return damaged_; }
 
  private:
   void member(const flatbuffers::Table& table, const reflection::Object& object,
@@ -229,6 +230,7 @@ class EventWalk {
     if (bytes) return content_members(*bytes);
     out_.member("size", ref.size);
     out_.member("damage", bytes.error().message);
+    damaged_ = true;
   }
 
   void content_members(std::string_view bytes) {
@@ -247,6 +249,7 @@ class EventWalk {
   JsonWriter& out_;
   const EventJsonOptions& options_;
   std::span<const std::byte> bytes_;
+  bool damaged_ = false;
 };
 
 const flatbuffers::Table& as_table(const schema::Event& event) {
@@ -255,17 +258,19 @@ const flatbuffers::Table& as_table(const schema::Event& event) {
 
 }  // namespace
 
-std::string event_json(const journal::Entry& entry, const EventJsonOptions& options) {
+EventJson event_json(const journal::Entry& entry, const EventJsonOptions& options) {
   JsonWriter out;
   out.begin_object();
   if (entry.position != 0) out.member("position", entry.position);
-  if (entry.event == nullptr) {
+  bool damaged = entry.event == nullptr;
+  if (damaged) {
     out.member("version", entry.version).member("damage", entry.damage);
   } else {
     EventWalk walk(out, options, entry.bytes);
     walk.members(as_table(*entry.event), *event_schema().root_table());
+    damaged = walk.damaged();
   }
-  return out.end_object().text();
+  return {out.end_object().text(), damaged};
 }
 
 }  // namespace daybook::tools

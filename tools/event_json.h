@@ -15,7 +15,12 @@ struct EventJsonOptions {
   std::size_t content_limit = std::string::npos;
 };
 
+struct EventJson {
+  std::string text;
+  bool damaged = false;  // a hole, or a content that cannot be read
+};
+
 /// One JSON object without a line break. A hole becomes {"version":N,"damage":"..."}.
-std::string event_json(const journal::Entry& entry, const EventJsonOptions& options);
+EventJson event_json(const journal::Entry& entry, const EventJsonOptions& options);
 
 }  // namespace daybook::tools

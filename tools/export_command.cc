@@ -62,7 +62,7 @@ class Exporter {
     JsonWriter line;
     line.begin_object().member("line", "event").member("version", entry.version);
     line.member("bytes", base64(as_text(entry.bytes)));
-    line.key("event").raw(event_json(entry, {}));
+    line.key("event").raw(event_json(entry, {}).text);
     out_ << line.end_object().text() << '\n';
     return {};
   }

@@ -41,8 +41,9 @@ Result<int> run(Context& context, const Arguments& arguments) {
   do {
     DAYBOOK_TRY(journal.read(info->session, next, journal::ReadMode::lenient,
                              [&](const journal::Entry& entry) {
-                               context.out << event_json(entry, options) << '\n';
-                               damaged = damaged || entry.event == nullptr;
+                               const auto json = event_json(entry, options);
+                               context.out << json.text << '\n';
+                               damaged = damaged || json.damaged;
                                next = std::max(next, entry.version + 1);
                                return context.out.good();
                              }));

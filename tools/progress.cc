@@ -166,7 +166,7 @@ class EventStream : public engine::Observer {
     entry.version = event.version();
     entry.event = &event;
     entry.bytes = bytes;
-    out_ << event_json(entry, {&journal_, std::string::npos}) << '\n' << std::flush;
+    out_ << event_json(entry, {&journal_, std::string::npos}).text << '\n' << std::flush;
   }
 
   void on_delta(const engine::Delta&) override {}

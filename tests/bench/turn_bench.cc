@@ -129,7 +129,7 @@ class NoTools : public executor::Executor {
                         const executor::OutputSink&, std::stop_token) override {
     return {};
   }
-  executor::Settlement settle(const executor::Plan&) override {
+  executor::Settlement settle(const executor::ToolRequest&, const executor::Plan&) override {
     return executor::Settlement::conflict;
   }
   void close() override {}

@@ -109,6 +109,19 @@ TEST_CASE("calls that only read run together, the others alone and in order") {
   CHECK(ids(as<step::RunCalls>(story.next())) == std::vector<std::string>{"call-5"});
 }
 
+TEST_CASE("a call that keeps its place among those that read waits for the ones before it") {
+  Story story = at_calls({{"read_file"}, {"shell_task_kill"}, {"read_file"}});
+  story.tools["shell_task_kill"] = {executor::Risk::read, schema::Effect::read_only, true};
+  for (const std::string id : {"call-1", "call-2", "call-3"}) {
+    const auto run = as<step::RunCalls>(story.next());
+    CHECK(ids(run) == std::vector<std::string>{id});
+    CHECK(run.items[0].decided_by == "rule:read-only");
+    REQUIRE(story.decide(id, Decision::allow));
+    REQUIRE(story.dispatch(id));
+    REQUIRE(story.complete(id));
+  }
+}
+
 TEST_CASE("interactive mode asks for what writes or executes, once, and honours grants") {
   Story story = at_calls({{"read_file"}, {"run_shell"}}, ApprovalMode::interactive);
   CHECK(ids(as<step::RunCalls>(story.next())) == std::vector<std::string>{"call-1"});

@@ -64,7 +64,7 @@ class FakeExecutor : public executor::Executor {
     }
     return outcome;
   }
-  executor::Settlement settle(const executor::Plan&) override {
+  executor::Settlement settle(const executor::ToolRequest&, const executor::Plan&) override {
     return executor::Settlement::conflict;
   }
   void close() override {}

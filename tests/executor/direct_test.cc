@@ -120,6 +120,7 @@ TEST_CASE("specs are complete and writers say when to use them", "[executor][dir
     CHECK(parse_json(spec.parameters));
     const bool writer = spec.risk == Risk::write_local;
     CHECK((spec.effect == schema::Effect::checked) == writer);
+    CHECK(spec.in_order == spec.name.starts_with("shell_task_"));
     if (writer) CHECK(contains(spec.description, "se it"));
   }
   CHECK(names.size() == 6);

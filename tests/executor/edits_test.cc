@@ -66,11 +66,11 @@ TEST_CASE("a patch interrupted between any two files is settled and finished",
     const Result<Plan> plan = ws.executor().plan(request);
     REQUIRE(plan);
     REQUIRE(plan->ops.size() == kOps);
-    CHECK(ws.executor().settle(*plan) == Settlement::not_applied);
+    CHECK(ws.executor().settle(request, *plan) == Settlement::not_applied);
     run_and_die(request, *plan, stop_at);
-    CHECK(ws.executor().settle(*plan) == (stop_at == 0      ? Settlement::not_applied
-                                          : stop_at == kOps ? Settlement::applied
-                                                            : Settlement::partial));
+    CHECK(ws.executor().settle(request, *plan) == (stop_at == 0      ? Settlement::not_applied
+                                                   : stop_at == kOps ? Settlement::applied
+                                                                     : Settlement::partial));
     // What a crash left is never listed.
     CHECK_FALSE(contains(ws.call("list_files", Json::object()).result, ".daybook"));
     const Outcome outcome = ws.executor().run(request, *plan, {}, {});
@@ -78,7 +78,7 @@ TEST_CASE("a patch interrupted between any two files is settled and finished",
     CHECK(outcome.result == expected.result);
     CHECK(outcome.receipt.files.size() == kOps);
     CHECK(ws.tree() == uncrashed.tree());
-    CHECK(ws.executor().settle(*plan) == Settlement::applied);
+    CHECK(ws.executor().settle(request, *plan) == Settlement::applied);
   }
 }
 
@@ -90,7 +90,14 @@ TEST_CASE("a partial plan with a foreign change is a conflict and touches nothin
   const Result<Plan> plan = ws.executor().plan(request);
   run_and_die(request, *plan, 2);
   ws.put("c", "foreign");
-  CHECK(ws.executor().settle(*plan) == Settlement::conflict);
+  const auto leftovers = [&] {
+    std::size_t count = 0;
+    for (const auto& [name, bytes] : ws.tree()) count += contains(name, ".daybook-") ? 1 : 0;
+    return count;
+  };
+  CHECK(leftovers() > 0);
+  CHECK(ws.executor().settle(request, *plan) == Settlement::conflict);
+  CHECK(leftovers() == 0);
   const Outcome outcome = ws.executor().run(request, *plan, {}, {});
   CHECK(outcome.is_error);
   CHECK(contains(outcome.receipt.error, "'c' changed after the call was planned"));

@@ -138,7 +138,7 @@ TEST_CASE("a file changed after planning is left alone", "[executor][write_file]
   const Result<Plan> plan = ws.executor().plan(request);
   REQUIRE(plan);
   ws.put("f", "foreign");
-  CHECK(ws.executor().settle(*plan) == Settlement::conflict);
+  CHECK(ws.executor().settle(request, *plan) == Settlement::conflict);
   const Outcome outcome = ws.executor().run(request, *plan, {}, {});
   CHECK(outcome.is_error);
   CHECK(contains(outcome.receipt.error, "'f' changed after the call was planned"));
@@ -153,12 +153,12 @@ TEST_CASE("writing the same bytes is a plan that is applied already", "[executor
   const Result<Plan> plan = ws.executor().plan(request);
   REQUIRE(plan);
   CHECK(plan->ops[0].before == plan->ops[0].after);
-  CHECK(ws.executor().settle(*plan) == Settlement::applied);
+  CHECK(ws.executor().settle(request, *plan) == Settlement::applied);
   const Outcome outcome = ws.executor().run(request, *plan, {}, {});
   CHECK(outcome.result == "\"f\"");
   CHECK(outcome.receipt.files.empty());
   ws.put("f", "other");
-  CHECK(ws.executor().settle(*plan) == Settlement::conflict);
+  CHECK(ws.executor().settle(request, *plan) == Settlement::conflict);
 }
 
 TEST_CASE("replace_in_file replaces exact text and counts", "[executor][replace_in_file]") {

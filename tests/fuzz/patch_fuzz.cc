@@ -57,7 +57,7 @@ class Arena {
     if (!plan) return;
     const executor::Outcome outcome = executor_->run(request, *plan, {}, {});
     if (!outcome.is_error) {
-      DAYBOOK_CHECK(executor_->settle(*plan) == executor::Settlement::applied);
+      DAYBOOK_CHECK(executor_->settle(request, *plan) == executor::Settlement::applied);
     }
     for (const auto& entry : fs::directory_iterator(base_)) {
       const std::string name = entry.path().filename().string();

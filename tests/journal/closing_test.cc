@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "journal/manifest.h"
 #include "journal/owner_lock.h"
 #include "journal/rocks_journal.h"
 #include "tests/support/journal_events.h"
@@ -72,7 +73,7 @@ void make_journal(const std::string& folder) {
 }
 
 /// The most often that opening the journal for writing opens one of the tables that are there.
-int looks_when_opening(const std::string& folder) {
+int looks_when_opening(const std::string& folder, std::size_t events = 2) {
   std::vector<std::string> tables;
   for (const auto& item : stdfs::directory_iterator(folder + "/db")) {
     if (item.path().extension() == ".sst") tables.push_back(item.path().filename());
@@ -86,8 +87,20 @@ int looks_when_opening(const std::string& folder) {
       most = std::max(most, times);
     }
   }
-  CHECK((*event_bytes(*journal, session_id("demo"))).size() == 2);
+  CHECK((*event_bytes(*journal, session_id("demo"))).size() == events);
   return most;
+}
+
+using Files = std::map<std::string, std::string>;
+
+/// Contents by path below the folder, but for who holds the lock.
+Files files_of(const std::string& folder) {
+  Files files;
+  for (const auto& item : stdfs::recursive_directory_iterator(folder)) {
+    const std::string name = stdfs::relative(item.path(), folder).string();
+    if (item.is_regular_file() && name != "lock") files[name] = read_file(item.path());
+  }
+  return files;
 }
 
 }  // namespace
@@ -145,6 +158,76 @@ TEST_CASE("a journal that was closed and left alone is opened without a look") {
   CHECK(looks_when_opening(folder) == 2);
   // And that was a clean close again.
   CHECK(looks_when_opening(folder) == 1);
+}
+
+TEST_CASE("what is missing from a journal since it was closed refuses a writer, unchanged") {
+  const MemoryDir dir;
+  const std::string folder = dir.str("journal");
+  make_journal(folder);
+  {
+    // A blob in a file of its own, and an opening that takes it out of the log.
+    const auto journal = open_with(folder, OpenMode::write, memory_files());
+    auto pen = pen_for(session_id("demo"), *journal->head(session_id("demo")));
+    REQUIRE(append_and_wait(*journal, notice_with_blob(pen, std::string(4200, 'b'))).has_value());
+  }
+  open_with(folder, OpenMode::write, memory_files()).reset();
+  const Files whole = files_of(folder);
+  std::size_t checked = 0;
+  const auto refuses = [&](const std::string& name, const std::string& what) {
+    CAPTURE(name);
+    const Files before = files_of(folder);
+    const auto opened = journal::open_rocks_journal({.folder = folder,
+                                                     .mode = OpenMode::write,
+                                                     .owner = "test",
+                                                     .post = {},
+                                                     .file_system = memory_files()});
+    REQUIRE_FALSE(opened.has_value());
+    CHECK(opened.error().code == ErrorCode::corrupt);
+    CHECK(opened.error().message.find(name + " " + what) != std::string::npos);
+    CHECK(files_of(folder) == before);
+    write_file(folder + "/" + name, whole.at(name));
+    ++checked;
+  };
+  for (const auto& [name, bytes] : whole) {
+    const std::string extension = stdfs::path(name).extension();
+    if (extension == ".sst" || extension == ".blob") {
+      stdfs::remove(folder + "/" + name);
+      refuses(name, "is missing");
+    }
+    if (name.find("MANIFEST-") == std::string::npos) continue;
+    // At the end of a record: RocksDB takes the rest for all there is.
+    for (std::size_t size = bytes.size() - 1; size > 0; --size) {
+      if (journal::whole_records(std::string_view(bytes).substr(0, size)) != size) continue;
+      write_file(folder + "/" + name, bytes.substr(0, size));
+      refuses(name, "has " + std::to_string(size) + " bytes instead of");
+    }
+  }
+  CHECK(checked > 5);
+  CHECK(looks_when_opening(folder, 3) == 1);
+}
+
+TEST_CASE("a database older than its witness is refused as it is, though it was closed") {
+  const MemoryDir dir;
+  const std::string folder = dir.str("journal");
+  make_journal(folder);
+  const std::string older = dir.str("older");
+  stdfs::copy(folder, older, stdfs::copy_options::recursive);
+  {
+    const auto journal = open_with(folder, OpenMode::write, memory_files());
+    auto pen = pen_for(session_id("demo"), *journal->head(session_id("demo")));
+    REQUIRE(append_and_wait(*journal, notice(pen, "newer")).has_value());
+  }
+  stdfs::copy_file(folder + "/witness", older + "/witness",
+                   stdfs::copy_options::overwrite_existing);
+  const Files before = files_of(older);
+  const auto opened = journal::open_rocks_journal({.folder = older,
+                                                   .mode = OpenMode::write,
+                                                   .owner = "test",
+                                                   .post = {},
+                                                   .file_system = memory_files()});
+  REQUIRE_FALSE(opened.has_value());
+  CHECK(opened.error().message.find("acknowledged") != std::string::npos);
+  CHECK(files_of(older) == before);
 }
 
 TEST_CASE("after a kill the note says nothing") {

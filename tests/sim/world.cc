@@ -183,7 +183,7 @@ class SimExecutor : public executor::Executor {
     return outcome;
   }
 
-  executor::Settlement settle(const executor::Plan& plan) override {
+  executor::Settlement settle(const executor::ToolRequest&, const executor::Plan& plan) override {
     const auto found = process_.outside.files.find(plan.ops.at(0).path);
     std::optional<BlobRef> now;
     if (found != process_.outside.files.end()) now = BlobRef::of(found->second);

@@ -328,6 +328,12 @@ TEST_CASE("log shows damage as lines of its own and exits 6") {
   CHECK(lines[10].at("payload").at("result").contains("damage"));
 }
 
+TEST_CASE("log exits 6 when only a content is lost") {
+  Cli cli = with_demo();
+  cli.store->lose_blob(Digest::of(demo_result()));
+  CHECK(cli.run({"log", "demo"}).code == 6);
+}
+
 /// Bytes of `bytes` with the payload's type, which is stored as one byte, changed to `type`.
 std::string with_payload_type(std::string bytes, std::uint8_t type) {
   auto* event = flatbuffers::GetMutableRoot<flatbuffers::Table>(bytes.data());
