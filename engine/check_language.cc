@@ -94,17 +94,62 @@ constexpr std::string_view kSecretNames[] = {"password",   "passwd", "passwort",
                                              "api_key",    "apikey", "api key",  "access_token",
                                              "auth_token", "密码"};
 
-/// "password: hunter2x": a value behind a name of a secret; 0: none.
+/// What gives a secret's value: "the password for the admin user is".
+constexpr std::string_view kVerbs[] = {"is", "was", "ist", "war", "lautet", "lautete"};
+
+/// Where a value begins that is assigned behind `at`: after ':' or '=', or after a verb. npos:
+/// none.
+std::size_t value_behind(std::string_view lower, std::size_t at, bool& spoken) {
+  constexpr std::string_view kBetween = " :=\"'`*";
+  std::size_t from = at;
+  bool assigned = false;
+  while (from < lower.size() && kBetween.find(lower[from]) != std::string_view::npos) {
+    assigned = assigned || lower[from] == ':' || lower[from] == '=';
+    ++from;
+  }
+  spoken = !assigned;
+  if (assigned) return from;
+  if (lower.substr(at).starts_with("是") || lower.substr(at).starts_with("为")) {
+    return std::min(lower.size(), lower.find_first_not_of(" \"'`", at + 3));
+  }
+  constexpr int kMostWords = 6;
+  for (int word = 0; word < kMostWords && from < lower.size(); ++word) {
+    const std::size_t end = std::min(lower.size(), lower.find_first_of(" \n.,;:!?()", from));
+    const std::string_view text = lower.substr(from, end - from);
+    if (end == lower.size() || (lower[end] != ' ' && lower[end] != ':')) break;
+    from = std::min(lower.size(), lower.find_first_not_of(" :\"'`", end));
+    if (std::find(std::begin(kVerbs), std::end(kVerbs), text) != std::end(kVerbs)) return from;
+    // Only "password for", "key of": another word makes it something else.
+    const bool joins = text == "for" || text == "of" || text == "to" || text == "für";
+    if (word == 0 && !joins) return std::string_view::npos;
+  }
+  return std::string_view::npos;
+}
+
+/// "is base64-encoded", "is DB_PASS_2", "is in-place2": what is said of a secret, not the secret.
+bool describes(std::string_view value, std::string_view lower) {
+  for (const std::string_view scheme :
+       {"base64", "base32", "sha", "md5", "pbkdf2", "argon2", "bcrypt", "scrypt", "aes", "rsa",
+        "utf", "rot13", "hs256", "oauth2", "x509", "ed25519"}) {
+    if (lower.starts_with(scheme)) return true;
+  }
+  const bool variable =
+      value.find('_') != std::string_view::npos &&
+      std::none_of(value.begin(), value.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  // "32-byte": a measure.
+  const std::size_t digits = value.find_first_not_of("0123456789");
+  const bool measure = digits > 0 && digits < value.size() && value[digits] == '-';
+  return variable || measure || value.find('/') != std::string_view::npos || value.front() == '$' ||
+         has_file_extension(value);
+}
+
+/// "password: hunter2x", "the password is hunter2x": a value behind a name of a secret; "": none.
 std::string_view assigned_secret(std::string_view lower, std::string_view text, std::size_t at) {
   for (const auto& name : kSecretNames) {
     if (!lower.substr(at).starts_with(name)) continue;
-    std::size_t from = at + name.size();
-    bool assigned = false;
-    while (from < text.size() &&
-           std::string_view(" :=\"'`").find(text[from]) != std::string_view::npos) {
-      assigned = assigned || text[from] == ':' || text[from] == '=';
-      ++from;
-    }
+    bool spoken = false;
+    const std::size_t from = value_behind(lower, at + name.size(), spoken);
+    if (from == std::string_view::npos) return {};
     std::size_t end = from;
     bool digit = false;
     bool letter = false;
@@ -115,9 +160,11 @@ std::string_view assigned_secret(std::string_view lower, std::string_view text, 
       letter = letter || (c & (scan::kLower | scan::kUpper)) != 0;
       ++end;
     }
+    while (end > from && (text[end - 1] == '.' || text[end - 1] == ':')) --end;  // the sentence's
     // Letters alone are a word: "password: missing".
-    if (assigned && end - from >= 6 && digit && letter) return text.substr(from, end - from);
-    return {};
+    const std::string_view value = text.substr(from, end - from);
+    if (value.size() < 6 || !digit || !letter) return {};
+    return spoken && describes(value, lower.substr(from, end - from)) ? std::string_view() : value;
   }
   return {};
 }

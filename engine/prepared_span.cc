@@ -1,10 +1,13 @@
 #include "engine/prepared_span.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "engine/span_calls.h"
+#include "engine/span_result.h"
 
 namespace daybook::engine {
 
@@ -117,7 +120,10 @@ class SpanBuilder {
 
   PreparedSpan& span_;
   std::size_t item_ = 0;
-  std::vector<CallOutcome> outcomes_;  // by item
+  std::vector<CallOutcome> outcomes_;      // by item
+  std::vector<std::string_view> folders_;  // by item: that its command changed to
+  std::string_view folder_;
+  const char* output_ = nullptr;  // where a result's output begins, behind what tells its end
   std::uint8_t source_ = 0;
   bool copyable_ = false;
   bool user_ = false;
@@ -142,9 +148,17 @@ void SpanBuilder::add_items(std::span<const SpanItem> items) {
   }
   span_.calls_ = pair_calls(resolved);
   outcomes_.resize(items.size(), CallOutcome::unknown);
+  folders_.resize(items.size());
   for (const SpanCall& call : span_.calls_) {
-    if (call.call != SpanCall::kNone) outcomes_[call.call] = call.outcome;
-    if (call.result != SpanCall::kNone) outcomes_[call.result] = call.outcome;
+    std::string_view folder;
+    if (call.call != SpanCall::kNone) {
+      outcomes_[call.call] = call.outcome;
+      if ((call.classes & kCommand) != 0) folder = folder_of(resolved[call.call].text);
+      folders_[call.call] = folder;
+    }
+    if (call.result == SpanCall::kNone) continue;
+    outcomes_[call.result] = call.outcome;
+    folders_[call.result] = folder;
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
     span_.items_[i].source = source_of(i, items[i]);
@@ -180,6 +194,8 @@ void SpanBuilder::read(std::size_t item) {
   const PreparedSpan::Item& at = span_.items_[item];
   item_ = item;
   source_ = at.source;
+  folder_ = folders_[item];
+  output_ = at.kind == SpanKind::kToolResult ? read_result_head(at.text).output.data() : nullptr;
   user_ = at.kind == SpanKind::kUser || at.kind == SpanKind::kPriorSummary;
   copyable_ = !user_;
   ends_sentence_ = true;
@@ -224,7 +240,8 @@ void SpanBuilder::add_entity(const Chunk& chunk) {
   if (chunk.joins == 0 && (chunk.mask & scan::kDigit) == 0) return;
   // Output names the same files again and again; what a path is does not depend on what follows.
   if ((chunk.mask & scan::kSlash) != 0 &&
-      !span_.keys_.add(scan::mix(text_hash(chunk.text), kSeenKey) | 1, source_)) {
+      !span_.keys_.add(scan::mix(text_hash(chunk.text) ^ text_hash(folder_), kSeenKey) | 1,
+                       source_)) {
     return;
   }
   const Entity entity = classify(chunk, false);
@@ -235,6 +252,10 @@ void SpanBuilder::add_entity(const Chunk& chunk) {
       return;
     case EntityKind::path:
       add_path(span_.keys_, entity.text, source_);
+      // Named from the folder that the command changed to; a summary may name it from above.
+      if (!folder_.empty() && !entity.text.starts_with('/')) {
+        add_path(span_.keys_, fmt::format("{}/{}", folder_, entity.text), source_);
+      }
       return;
     case EntityKind::number:
     case EntityKind::quantity:
@@ -246,6 +267,8 @@ void SpanBuilder::add_entity(const Chunk& chunk) {
 }
 
 void SpanBuilder::mention(const Entity& entity) {
+  // "Wall time: 0.4 seconds" is the program's word, not the work's.
+  if (output_ != nullptr && entity.text.data() < output_) return;
   if ((source_ & kFromTools) != 0) span_.mentions_.push_back({entity, item_});
 }
 

@@ -65,7 +65,8 @@ struct SpanCall {
   std::size_t call = kNone;  // item; kNone: a result whose call is not in the span
   std::size_t result = kNone;
   CallOutcome outcome = CallOutcome::unknown;
-  std::uint8_t classes = 0;  // CallClass bits
+  std::uint8_t classes = 0;   // CallClass bits
+  std::size_t begun = kNone;  // the call that began what this one asks for again
 };
 
 class PreparedSpan {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "engine/result_cap.h"
+#include "engine/span_result.h"
 #include "engine/work_record.h"
 
 namespace daybook::engine {
@@ -69,14 +70,15 @@ Result<void> add_pieces(journal::Journal& journal, const PastMessage& past,
   }
   for (auto& block : message->blocks) {
     if (block.kind == schema::BlockKind::tool_call) {
-      items.push_back(
-          {SpanKind::kToolCall, std::move(block.text), std::move(block.tool), true, version});
+      std::string text = call_in_one_form(block.tool, std::move(block.text));
+      items.push_back({SpanKind::kToolCall, std::move(text), std::move(block.tool), true, version});
     } else if (block.kind == schema::BlockKind::text && !block.text.empty()) {
       items.push_back({SpanKind::kAssistant, std::move(block.text), "", true, version});
     }
   }
   for (auto& result : message->results) {
-    items.push_back({SpanKind::kToolResult, std::move(result.text), std::move(result.tool),
+    std::string text = result_in_one_form(result.tool, std::move(result.text));
+    items.push_back({SpanKind::kToolResult, std::move(text), std::move(result.tool),
                      !result.is_error, version});
   }
   return {};

@@ -19,7 +19,8 @@ struct PastItem {
   std::uint64_t version = 0;
 };
 
-/// Pieces of the messages that the events `first` to `last` completed; reasoning is left out.
+/// Pieces of the messages that the events `first` to `last` completed; reasoning is left out. Calls
+/// and results of other programs' logs come in the forms of span_result.h.
 Result<std::vector<PastItem>> read_span(journal::Journal& journal, const SessionId& session,
                                         std::uint64_t first, std::uint64_t last);
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
+#include "engine/span_result.h"
 #include "engine/word_table.h"
 
 namespace daybook::engine {
@@ -107,11 +109,23 @@ std::size_t find_in(std::string_view text, std::string_view part) {
 
 /// Whether the text says that a command ended otherwise than with status 0.
 bool says_bad_exit(std::string_view text) {
-  for (const std::string_view key : {"exit_code", "exit code", "exit status", "with code"}) {
+  for (const std::string_view key : {"exit_code", "xit code", "xit status", "with code"}) {
     const std::size_t at = find_in(text, key);
     if (at != std::string_view::npos && number_behind(text, at + key.size()) > 0) return true;
   }
   return find_in(text, "\"timed_out\":true") != std::string_view::npos;
+}
+
+/// How a command that Daybook ran ended: its status stands before what it wrote, which may speak
+/// of any other. Nothing for other results.
+std::optional<bool> own_success(std::string_view text) {
+  constexpr std::string_view kCode = "\"exit_code\":";
+  if (!text.starts_with('{')) return std::nullopt;
+  const std::size_t at = find_in(text.substr(0, find_in(text, "\"output\":")), kCode);
+  if (at == std::string_view::npos) return std::nullopt;
+  if (find_in(text, "\"timed_out\":true") != std::string_view::npos) return false;
+  const long code = number_behind(text, at + kCode.size());
+  return code < 0 ? std::nullopt : std::optional(code == 0);
 }
 
 /// "2 failed", "failures: 1", "1 tests failed": what a test report says of itself, for commands
@@ -140,15 +154,29 @@ bool reports_failures(std::string_view text) {
   return text.find("FAILED") != std::string_view::npos;
 }
 
+/// By what stands anywhere in the result's beginning or end.
+bool command_failed(std::string_view text, std::string_view tail) {
+  constexpr std::size_t kHead = 4096;
+  if (says_bad_exit(text.substr(0, kHead))) return true;
+  return text.size() > kHead && says_bad_exit(tail);
+}
+
 CallOutcome outcome_of(const SpanItem& result, std::uint8_t classes) {
   if (!result.ok) return CallOutcome::failed;
+  if ((classes & (kCommand | kWrites)) == 0) return CallOutcome::succeeded;
+  const ResultHead head = read_result_head(result.text);
+  if (head.failed()) return CallOutcome::failed;
+  if ((classes & kCommand) == 0) {
+    const bool refused = read_result_head(head.output).end == ResultHead::End::refused;
+    return refused ? CallOutcome::failed : CallOutcome::succeeded;
+  }
+  if (head.end == ResultHead::End::running) return CallOutcome::unknown;
   const std::string_view text = result.text;
-  if ((classes & kCommand) == 0) return CallOutcome::succeeded;
-  constexpr std::size_t kHead = 4096;
   constexpr std::size_t kTail = 2048;
   const std::string_view tail = text.substr(text.size() - std::min(text.size(), kTail));
-  if (says_bad_exit(text.substr(0, kHead))) return CallOutcome::failed;
-  if (text.size() > kHead && says_bad_exit(tail)) return CallOutcome::failed;
+  const auto own = own_success(text);
+  const bool told = own.has_value() || head.end == ResultHead::End::code;
+  if (own ? !*own : !told && command_failed(text, tail)) return CallOutcome::failed;
   if ((classes & kTests) != 0 && reports_failures(tail)) return CallOutcome::failed;
   return CallOutcome::succeeded;
 }
@@ -158,11 +186,70 @@ std::uint8_t classes_of(const SpanItem& item) {
   if (classes != kCommand) return classes;
   CommandSink sink;
   constexpr std::size_t kCommandBytes = 2000;  // a here-document behind it is not the command
-  scan_text(item.text.substr(0, kCommandBytes), sink);
+  const std::string_view text = item.text.substr(0, kCommandBytes);
+  // Where it runs says nothing of what it is.
+  const std::size_t folder =
+      std::min(text.find("\"workdir\":"), text.find("\"working_directory\":"));
+  scan_text(text.substr(0, folder), sink);
+  if (folder != std::string_view::npos) {
+    scan_text(text.substr(std::min(text.size(), text.find("\",", folder))), sink);
+  }
   return classes | sink.classes;
 }
 
+/// The digits behind "session_id".
+std::string_view session_of(std::string_view call) {
+  constexpr std::string_view kKey = "\"session_id\"";
+  std::size_t at = call.find(kKey);
+  if (at == std::string_view::npos) return {};
+  at = call.find_first_not_of(": \"", at + kKey.size());
+  if (at == std::string_view::npos) return {};
+  return call.substr(at, call.find_first_not_of("0123456789", at) - at);
+}
+
+/// A call that asks a running command again can show what that command can.
+void join_sessions(std::span<const SpanItem> items, std::vector<SpanCall>& calls) {
+  constexpr std::size_t kFarthest = 256;  // calls back
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    SpanCall& call = calls[i];
+    if (call.call == SpanCall::kNone || call.result == SpanCall::kNone ||
+        items[call.call].tool != "write_stdin") {
+      continue;
+    }
+    const std::string_view session = session_of(items[call.call].text);
+    if (session.empty()) continue;
+    for (std::size_t back = 1; back <= std::min(i, kFarthest); ++back) {
+      const SpanCall& before = calls[i - back];
+      if (before.result == SpanCall::kNone ||
+          read_result_head(items[before.result].text).session != session) {
+        continue;
+      }
+      call.classes |= before.classes;
+      call.begun = before.begun == SpanCall::kNone ? before.call : before.begun;
+      call.outcome = outcome_of(items[call.result], call.classes);
+      break;
+    }
+  }
+}
+
 }  // namespace
+
+std::string_view folder_of(std::string_view call) {
+  std::size_t at = std::string_view::npos;
+  for (const std::string_view start : {"\"cd ", "&& cd ", "; cd "}) {
+    const std::size_t found = call.find(start);
+    if (found != std::string_view::npos) at = std::min(at, found + start.size());
+  }
+  if (at >= call.size()) return {};
+  const char quote = call[at] == '\'' || call[at] == '"' ? call[at] : ' ';
+  if (quote != ' ') ++at;
+  const std::string_view ends = quote == ' '   ? std::string_view(" ;&|\"\n)")
+                                : quote == '"' ? std::string_view("\"")
+                                               : std::string_view("'");
+  const std::string_view folder = call.substr(at, call.find_first_of(ends, at) - at);
+  const bool known = folder.find_first_of("$`*~") == std::string_view::npos && folder != "-";
+  return known ? folder : std::string_view();
+}
 
 std::uint8_t tool_classes(std::string_view tool) {
   const auto* found = kTools.find(tool);
@@ -196,6 +283,7 @@ std::vector<SpanCall> pair_calls(std::span<const SpanItem> items) {
     calls[found].result = i;
     calls[found].outcome = outcome_of(item, calls[found].classes);
   }
+  join_sessions(items, calls);
   return calls;
 }
 

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/span_result.h"
 #include "engine/summary_text.h"
 #include "engine/word_table.h"
 #include "replay/fact_extract.h"
+#include "replay/shell_files.h"
 
 namespace daybook::replay {
 namespace {
@@ -91,45 +93,24 @@ void add_patched_files(FactCollector& out, std::string_view text, std::size_t it
   }
 }
 
-/// Files that a command writes by redirection.
-void add_redirected_files(FactCollector& out, std::string_view command, std::size_t item) {
-  command = command.substr(0, 2'000);
-  for (std::size_t at = command.find_first_of(">t"); at != std::string_view::npos;
-       at = command.find_first_of(">t", at + 1)) {
-    std::size_t from = at;
-    if (command.substr(at).starts_with("tee ") && (at == 0 || command[at - 1] == ' ')) {
-      from = at + 4;
-      if (command.substr(from).starts_with("-a ")) from += 3;
-    } else if (command[at] == '>' &&
-               (at == 0 || command[at - 1] == ' ' || command[at - 1] == '>')) {
-      from = at + 1;
-    } else {
-      continue;
+/// Files that a command changes. Where a file went is a fact, where it came from is none.
+void add_shell_files(FactCollector& out, std::string_view script, std::size_t item) {
+  for (const ShellFile& file : shell_files(script)) {
+    switch (file.deed) {
+      case FileDeed::created:
+      case FileDeed::appended:
+        add_artifact(out, file.path, "written", item);
+        break;
+      case FileDeed::edited:
+        add_artifact(out, file.path, "edited", item);
+        break;
+      case FileDeed::deleted:
+        add_artifact(out, file.path, "deleted", item);
+        break;
+      case FileDeed::moved:
+      case FileDeed::opened:
+        break;
     }
-    while (from < command.size() && (command[from] == ' ' || command[from] == '>')) ++from;
-    const std::size_t end = command.find_first_of(" \n;|&\"'<)", from);
-    const std::string_view path = command.substr(from, end - from);
-    if (path.size() < 2 || path.starts_with("/dev/") || path[0] == '&') continue;
-    add_artifact(out, path, "written", item);
-    at = from;
-  }
-}
-
-/// Files that a simple command names last: mv, cp, touch, sed -i.
-void add_moved_files(FactCollector& out, std::string_view command, std::size_t item) {
-  command = command.substr(0, 2'000);
-  while (!command.empty()) {
-    const std::size_t end = std::min(command.size(), command.find_first_of(";&|\n"));
-    std::string_view part = engine::trimmed(command.substr(0, end));
-    command.remove_prefix(std::min(command.size(), end + 1));
-    const std::string_view name = part.substr(0, part.find(' '));
-    const bool writes = name == "mv" || name == "cp" || name == "touch";
-    const bool edits = name == "sed" && part.find(" -i") != std::string_view::npos;
-    const std::size_t last = part.rfind(' ');
-    if ((!writes && !edits) || last == std::string_view::npos) continue;
-    const std::string_view path = part.substr(last + 1);
-    if (path.size() > 1 && path[0] != '-')
-      add_artifact(out, path, writes ? "written" : "edited", item);
   }
 }
 
@@ -143,13 +124,16 @@ std::string_view field(std::string_view json, std::string_view name) {
 
 /// A call as one line: its tool and what it was about.
 std::string call_text(const PreparedSpan::Item& item) {
+  constexpr std::size_t kTold = 120;
+  const std::string command = engine::shell_command(item.raw);
+  if (!command.empty()) return fmt::format("{} {}", item.tool, command.substr(0, kTold));
   std::string_view about;
-  for (const std::string_view name : {"command", "cmd", "path", "file_path", "pattern", "query"}) {
+  for (const std::string_view name : {"path", "file_path", "pattern", "query"}) {
     about = field(item.raw, name);
     if (!about.empty()) break;
   }
   if (about.empty()) about = item.text;
-  return fmt::format("{} {}", item.tool, engine::resolve_json_escapes(about.substr(0, 120)));
+  return fmt::format("{} {}", item.tool, engine::resolve_json_escapes(about.substr(0, kTold)));
 }
 
 void add_call(const PreparedSpan& span, const SpanCall& call, FactCollector& out) {
@@ -168,9 +152,8 @@ void add_call(const PreparedSpan& span, const SpanCall& call, FactCollector& out
       add_artifact(out, path, reads ? "read" : whole ? "written" : "edited", call.call);
     });
   } else if ((call.classes & engine::kCommand) != 0) {
-    const std::string command = engine::resolve_json_escapes(field(item.raw, "command"));
-    add_redirected_files(out, command, call.call);
-    add_moved_files(out, command, call.call);
+    const std::string command = engine::shell_command(item.raw);
+    add_shell_files(out, command, call.call);
     if (command.find("*** Begin Patch") != std::string::npos) {
       add_patched_files(out, command, call.call);
     }
@@ -195,8 +178,9 @@ void add_failed_calls(const PreparedSpan& span, FactCollector& out) {
                                              same(call, later);
                                     });
     if (worked) continue;
-    Fact fact = sentence_fact(FactType::failed, call_text(items[call.call]), call.call);
-    fact.detail = std::string(items[call.call].tool);
+    const auto& item = items[call.begun == SpanCall::kNone ? call.call : call.begun];
+    Fact fact = sentence_fact(FactType::failed, call_text(item), call.call);
+    fact.detail = std::string(item.tool);
     out.add(std::move(fact));
   }
 }
@@ -205,7 +189,7 @@ void add_last_action(const PreparedSpan& span, FactCollector& out) {
   for (std::size_t i = span.calls().size(); i-- > 0;) {
     const SpanCall& call = span.calls()[i];
     if (call.call == SpanCall::kNone) continue;
-    const auto& item = span.items()[call.call];
+    const auto& item = span.items()[call.begun == SpanCall::kNone ? call.call : call.begun];
     Fact fact = sentence_fact(FactType::last_action, call_text(item), call.call);
     // The tool's name is not what a summary would say.
     const auto tool = telling_words(item.tool);
@@ -223,7 +207,7 @@ void add_last_action(const PreparedSpan& span, FactCollector& out) {
 
 constexpr WordSet<128> kErrorWords(
     "err fehler space many error fatal panic panicked exception failed fail failure denied "
-    "undefined traceback "
+    "undefined traceback unable could ok conflict exists permitted unrecognised "
     "segmentation refused killed unrecognized abort aborted cannot timed unavailable "
     "found e such invalid mismatch assertion memory unexpected");
 
@@ -339,7 +323,7 @@ bool is_error_line(std::string_view line) {
   const std::string lower = engine::folded(line, 500);
   if (lower.size() < 6) return false;
   if (has_error_head(line, lower)) return true;
-  static constexpr std::array<std::string_view, 22> kPhrases = {
+  static constexpr std::array<std::string_view, 30> kPhrases = {
       "permission denied",  "no such file",
       "command not found",  "undefined reference",
       "segmentation fault", "core dumped",
@@ -350,13 +334,30 @@ bool is_error_line(std::string_view line) {
       "no module named",    "syntax error",
       "stack overflow",     "service unavailable",
       "too many requests",  "internal server error",
-      "no space left",      "access denied"};
+      "no space left",      "access denied",
+      "not a directory",    "is a directory",
+      "file exists",        "operation not permitted",
+      "not a git repo",     "no rule to make",
+      "subcommand failed",  "merge conflict"};
   if (std::any_of(kPhrases.begin(), kPhrases.end(),
                   [&](auto phrase) { return lower.find(phrase) != std::string::npos; })) {
     return true;
   }
+  // "E: Unable to locate package", "Failed to compile."
+  for (const std::string_view start : {"unable to ", "could not ", "failed to "}) {
+    const std::size_t at = lower.find(start);
+    if (at == 0 || (at != std::string::npos && at >= 2 && lower.substr(at - 2, 2) == ": ")) {
+      return true;
+    }
+  }
+  // A log's level.
+  if (line.starts_with("[ERROR]") || line.starts_with("ERROR ")) return true;
   // A test runner's line.
   if (line.starts_with("--- ")) line.remove_prefix(4);
+  if (line.starts_with("not ok ") || line.starts_with("FAIL\t") || line.starts_with("✕ ") ||
+      line.starts_with("✗ ") || line.starts_with("× ")) {
+    return true;
+  }
   if (line.find(" ERR! ") != std::string_view::npos ||
       line.find(": *** [") != std::string_view::npos || line.starts_with("Traceback ")) {
     return true;

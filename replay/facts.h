@@ -16,7 +16,7 @@
 namespace daybook::replay {
 
 /// Raised whenever the same input may get other facts or scores; kept with every score.
-inline constexpr std::uint32_t kScorerVersion = 2;
+inline constexpr std::uint32_t kScorerVersion = 3;
 
 enum class FactType : std::uint8_t {
   mandate,     // what a user demands or forbids
@@ -40,8 +40,9 @@ enum class Matcher : std::uint8_t {
 struct Fact {
   FactType type = FactType::mandate;
   Matcher matcher = Matcher::words;
-  std::string text;    // as found, at most 400 bytes
-  std::string detail;  // artifact: "written", "edited", "read"; error: its code; last action: tool
+  std::string text;      // as found, at most 400 bytes
+  std::string detail;    // artifact: "written", "edited", "deleted", "read"; error: its code; last
+                         // action: tool
   std::size_t item = 0;  // of the span, where it stands last
   double weight = 0;     // type, times recency, times need
   bool needed = false;   // the recorded continuation uses it

@@ -17,7 +17,7 @@
 namespace daybook::replay {
 
 /// Raised whenever the same input may give other prompts or grades.
-inline constexpr std::uint32_t kProbeVersion = 1;
+inline constexpr std::uint32_t kProbeVersion = 2;
 
 enum class ProbeLayer : std::uint8_t {
   questions,  // closed questions about facts of the span, answered from the block alone

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/span_calls.h"
+#include "engine/span_result.h"
 #include "engine/summary_text.h"
 #include "engine/text_entity.h"
 #include "replay/probe.h"
@@ -39,13 +41,16 @@ std::string target_of(const Json& arguments) {
   if (!arguments.is_object()) return {};
   for (const auto name : kTargets) {
     const auto found = arguments.find(std::string(name));
-    if (found != arguments.end()) return text_of_value(*found);
+    if (found == arguments.end()) continue;
+    const bool command = name == "command" || name == "cmd";
+    return command ? engine::shell_command(dump_json(arguments)) : text_of_value(*found);
   }
   return {};
 }
 
 NextStep step_of(std::string tool, const Json& arguments) {
-  return {std::move(tool), dump_json(arguments), target_of(arguments)};
+  std::string text = engine::call_in_one_form(tool, dump_json(arguments));
+  return {std::move(tool), std::move(text), target_of(arguments)};
 }
 
 NextStep step_of(const PastItem& call) {
@@ -99,18 +104,15 @@ std::optional<NextStep> read_answer(std::string_view answer) {
   return step_of(std::move(tool), *arguments);
 }
 
-/// A call of the span that a result shows to have succeeded, told by the next result of its tool.
+/// A call of the span that succeeded, as the gate sees it.
 bool was_done(const CompactionCase& recorded, const NextStep& step) {
   const auto& items = recorded.items;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (items[i].kind != SpanKind::kToolCall || !same_target(step_of(items[i]), step)) continue;
-    const auto result = std::find_if(
-        items.begin() + static_cast<std::ptrdiff_t>(i), items.end(), [&](const auto& it) {
-          return it.kind == SpanKind::kToolResult && it.tool == items[i].tool;
-        });
-    if (result != items.end() && result->ok) return true;
-  }
-  return false;
+  const auto views = engine::gate_items(items);
+  const auto calls = engine::pair_calls(views);
+  return std::any_of(calls.begin(), calls.end(), [&](const engine::SpanCall& call) {
+    return call.call != engine::SpanCall::kNone && call.outcome == engine::CallOutcome::succeeded &&
+           same_target(step_of(items[call.call]), step);
+  });
 }
 
 /// "- read_file(path, start_line)", for every tool that the session is seen to call.

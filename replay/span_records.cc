@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "engine/span_calls.h"
+#include "engine/span_result.h"
 #include "engine/summary_text.h"
 #include "replay/fact_extract.h"
+#include "replay/shell_files.h"
 #include "schema/json.h"
 #include "schema/utf8.h"
 
@@ -22,7 +26,6 @@ using engine::SpanCall;
 using engine::SpanKind;
 
 constexpr std::size_t kLineBytes = 240;
-constexpr std::size_t kScriptBytes = 4'000;  // of a command that is looked at for files
 
 std::string member(const Json& object, std::string_view name) {
   const auto found = object.find(name);
@@ -33,23 +36,6 @@ Json object_of(std::string_view text) {
   if (!text.starts_with('{')) return Json::object();
   auto parsed = parse_json(text);
   return parsed && parsed->is_object() ? std::move(*parsed) : Json::object();
-}
-
-/// "command": "make test", "cmd": [...], ["bash", "-lc", "make test"]; "" when it runs none.
-std::string command_of(const Json& arguments) {
-  for (const char* name : {"command", "cmd", "script"}) {
-    const auto found = arguments.find(name);
-    if (found == arguments.end()) continue;
-    if (found->is_string()) return found->get<std::string>();
-    if (!found->is_array()) continue;
-    std::vector<std::string> words;
-    for (const auto& word : *found) {
-      if (word.is_string()) words.push_back(word.get<std::string>());
-    }
-    if (words.size() == 3 && words[1].starts_with('-') && words[1].ends_with('c')) return words[2];
-    return fmt::format("{}", fmt::join(words, " "));
-  }
-  return "";
 }
 
 /// The number behind the mark; -1: none.
@@ -63,16 +49,16 @@ int number_behind(std::string_view text, std::string_view mark) {
   return value;
 }
 
-/// A result as a command's: what it wrote, and its exit code, -1 when it is not told.
+/// A result as a command's: what it wrote, and how it ended, as far as that is told.
 struct Ended {
   std::string output;
-  int code = -1;
+  std::optional<int> code;
   bool timed_out = false;
+  std::string session;  // that it goes on in
 };
 
-Ended ended_of(std::string_view raw) {
-  const Json result = object_of(raw);
-  Ended ended;
+/// Results that are JSON objects, Daybook's own among them.
+void read_object(const Json& result, Ended& ended) {
   for (const char* name : {"output", "stderr", "error", "stdout", "message"}) {
     if (ended.output.empty()) ended.output = member(result, name);
   }
@@ -86,12 +72,35 @@ Ended ended_of(std::string_view raw) {
   }
   const auto late = result.find("timed_out");
   ended.timed_out = late != result.end() && late->is_boolean() && late->get<bool>();
-  if (ended.output.empty()) ended.output = raw;
-  if (ended.code >= 0) return ended;
+}
+
+Ended ended_of(std::string_view raw) {
+  Ended ended;
+  if (const Json result = object_of(raw); !result.empty()) {
+    read_object(result, ended);
+    if (ended.output.empty()) ended.output = raw;
+    return ended;
+  }
+  const auto head = engine::read_result_head(raw);
+  ended.output = head.output;
+  ended.session = head.session;
+  if (head.end == engine::ResultHead::End::code) ended.code = head.code;
+  constexpr int kTimedOut = 124;
+  ended.timed_out = ended.code == kTimedOut && head.output.starts_with("command timed out");
+  if (head.end != engine::ResultHead::End::untold) return ended;
   for (const auto mark : {"exited with code", "Exit code", "exit code", "exit status"}) {
-    if (ended.code < 0) ended.code = number_behind(raw, mark);
+    const int code = ended.code ? -1 : number_behind(raw, mark);
+    if (code >= 0) ended.code = code;
   }
   return ended;
+}
+
+std::string end_of(const Ended& ended, bool answered, bool failed) {
+  if (!answered) return "no result";
+  if (ended.timed_out) return "timed out";
+  if (!ended.session.empty()) return "still running";
+  if (ended.code && *ended.code != 0) return fmt::format("exit {}", *ended.code);
+  return failed ? "error" : "ok";
 }
 
 /// The last line that reports an error, else the last that says anything.
@@ -107,10 +116,21 @@ std::string error_line(std::string_view output) {
   return as_code(error.empty() ? last : error, kLineBytes);
 }
 
-bool names_file(std::string_view word) {
-  return word.size() > 1 && word.front() != '-' && word != "." && word != ".." &&
-         word.find_first_of("'\"`$*?(){}<>|&;=\\") == std::string_view::npos &&
-         !word.starts_with("/dev/") && word.find_first_of("./") != std::string_view::npos;
+/// In the words of the records.
+std::string_view how_of(FileDeed deed) {
+  switch (deed) {
+    case FileDeed::created:
+      return "new";
+    case FileDeed::appended:
+    case FileDeed::edited:
+      return "changed";
+    case FileDeed::deleted:
+    case FileDeed::moved:
+      return "deleted";
+    case FileDeed::opened:
+      break;
+  }
+  return "opened";
 }
 
 /// One may be written from the workspace, and the other from the root.
@@ -131,13 +151,14 @@ class RecordReader {
   void patch(std::string_view text);
   void plan(const Json& arguments);
   void shell(std::string_view script);
-  void simple_command(std::string_view part);
+  bool asked_again(const Json& arguments, const Ended& ended, bool failed);
   void file(std::string_view path, std::string_view how);
   void command(const std::string& text, std::string end);
   void error(std::string about, std::string line);
 
   const PreparedSpan& span_;
   SpanRecords records_;
+  std::map<std::string, std::string> running_;  // session of a command to the command
 };
 
 void RecordReader::file(std::string_view path, std::string_view how) {
@@ -151,6 +172,12 @@ void RecordReader::file(std::string_view path, std::string_view how) {
     // What was read after it was changed is changed; what was new stays so while it is there.
     if (how == "opened" || (how == "changed" && found->how == "new")) said = found->how;
     files.erase(found);
+  }
+  // With a folder goes what is in it.
+  if (how == "deleted") {
+    std::erase_if(files, [below = fmt::format("{}/", path)](const auto& each) {
+      return each.path.starts_with(below);
+    });
   }
   files.push_back({std::string(path), std::move(said)});
 }
@@ -225,54 +252,23 @@ void RecordReader::plan(const Json& arguments) {
   }
 }
 
-/// What a simple command does to the files that it names.
-void RecordReader::simple_command(std::string_view part) {
-  std::vector<std::string_view> words;
-  part = engine::trimmed(part);
-  while (!part.empty()) {
-    const std::size_t end = std::min(part.find_first_of(" \t"), part.size());
-    words.push_back(part.substr(0, end));
-    part = engine::trimmed(part.substr(end));
-  }
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if ((words[i] == ">" || words[i] == ">>") && names_file(words[i + 1])) {
-      file(words[i + 1], words[i] == ">" ? "new" : "changed");
-      words.resize(i);
-    }
-  }
-  if (words.size() < 2) return;
-  const std::string_view name = words.front();
-  const bool in_place = std::any_of(words.begin(), words.end(), [](auto word) {
-    return word.starts_with("-i") || word == "--in-place";
-  });
-  const std::string_view how = name == "rm"                       ? "deleted"
-                               : name == "tee" || name == "touch" ? "new"
-                               : name == "cp" || name == "mv"     ? "new"
-                               : name == "sed" && in_place        ? "changed"
-                               : name == "cat" || name == "head" || name == "tail" ||
-                                       name == "sed" || name == "nl" || name == "less"
-                                   ? "opened"
-                                   : "";
-  if (how.empty()) return;
-  const bool last_only = name == "cp" || name == "mv" || name == "sed";
-  for (std::size_t i = last_only ? words.size() - 1 : 1; i < words.size(); ++i) {
-    if (names_file(words[i])) file(words[i], how);
-  }
-  if (name == "mv" && words.size() == 3 && names_file(words[1])) file(words[1], "deleted");
-}
-
 void RecordReader::shell(std::string_view script) {
   if (script.find("*** Begin Patch") != std::string_view::npos) return patch(script);
-  script = script.substr(0, kScriptBytes);
-  // What a here-document holds is no command.
-  if (const std::size_t here = script.find("<<"); here != std::string_view::npos) {
-    script = script.substr(0, script.find('\n', here));
-  }
-  while (!script.empty()) {
-    const std::size_t end = std::min(script.find_first_of(";&|\n"), script.size());
-    simple_command(script.substr(0, end));
-    script.remove_prefix(std::min(script.size(), end + 1));
-  }
+  for (const ShellFile& each : shell_files(script)) file(each.path, how_of(each.deed));
+}
+
+/// A command that went on in the background ends in the answer to a later call; false: this is
+/// none.
+bool RecordReader::asked_again(const Json& arguments, const Ended& ended, bool failed) {
+  const auto session = arguments.find("session_id");
+  if (session == arguments.end() || !ended.session.empty()) return false;
+  const auto found =
+      running_.find(session->is_string() ? session->get<std::string>() : dump_json(*session));
+  if (found == running_.end()) return false;
+  error(found->second, failed ? error_line(ended.output) : "");
+  command(found->second, end_of(ended, true, failed));
+  running_.erase(found);
+  return true;
 }
 
 /// Files that the arguments name, by what the tool is for.
@@ -298,7 +294,7 @@ void RecordReader::call(const SpanCall& call) {
   ++records_.calls;
   const auto& item = span_.items()[call.call];
   const Json arguments = object_of(item.raw);
-  const std::string script = command_of(arguments);
+  const std::string script = engine::shell_command(item.raw);
   const std::string about = as_code(script.empty() ? fmt::format("{} {}", item.tool, item.text)
                                                    : script.substr(0, script.find('\n')),
                                     kLineBytes);
@@ -313,13 +309,11 @@ void RecordReader::call(const SpanCall& call) {
   const Ended ended = answered ? ended_of(span_.items()[call.result].raw) : Ended{};
   const bool failed = call.outcome == CallOutcome::failed;
   records_.failed += failed ? 1 : 0;
+  if (script.empty() && answered && asked_again(arguments, ended, failed)) return;
   error(about, failed ? error_line(ended.output) : "");
   if (script.empty()) return;
-  command(about, !answered         ? "no result"
-                 : ended.timed_out ? "timed out"
-                 : ended.code > 0  ? fmt::format("exit {}", ended.code)
-                 : failed          ? "error"
-                                   : "ok");
+  if (!ended.session.empty()) running_[ended.session] = about;
+  command(about, end_of(ended, answered, failed));
 }
 
 SpanRecords RecordReader::read() {

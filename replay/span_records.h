@@ -17,7 +17,7 @@ struct FileRecord {
 
 struct CommandRecord {
   std::string command;  // its first line, cut
-  std::string end;      // "ok", "exit 2", "timed out", "error", "no result"
+  std::string end;      // "ok", "exit 2", "timed out", "error", "still running", "no result"
 };
 
 struct ErrorRecord {

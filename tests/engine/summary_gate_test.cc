@@ -166,6 +166,66 @@ TEST_CASE("claims need a result that shows them", "[gate]") {
       has(judge(summary(kGoal, kFiles, "All tests pass."), later), GateCode::kUnbackedCompletion));
 }
 
+TEST_CASE("a claim in other words needs its result, too", "[gate]") {
+  const auto unbacked = [&](std::string_view state, const std::vector<SpanItem>& span = kSpan) {
+    return has(judge(summary(kGoal, kFiles, state), span), GateCode::kUnbackedCompletion);
+  };
+  // The last tests failed, and nothing was built.
+  CHECK(unbacked("The tests were run successfully."));
+  CHECK(unbacked("The tests have been run successfully."));
+  CHECK(unbacked("All tests ran without errors."));
+  CHECK(unbacked("The suite was executed without any failures."));
+  CHECK(unbacked("The build is done."));
+  CHECK(unbacked("The build was finished."));
+  CHECK(unbacked("`ctest -R retry` was run successfully."));
+  CHECK_FALSE(unbacked("The tests were run; two do not pass."));
+  CHECK_FALSE(unbacked("The edit was made without touching the limit."));
+  CHECK_FALSE(unbacked("The build file is to be looked at."));
+
+  std::vector<SpanItem> built = kSpan;
+  built.push_back({SpanKind::kToolCall, R"({"command":"make all"})", "run_shell", true});
+  built.push_back({SpanKind::kToolResult, R"({"exit_code":0,"output":""})", "run_shell", true});
+  CHECK_FALSE(unbacked("The build is done.", built));
+  CHECK_FALSE(unbacked("`make all` was run successfully.", built));
+  // A file that a command names is no command.
+  std::vector<SpanItem> searched = built;
+  searched.push_back(
+      {SpanKind::kToolCall, R"({"command":"grep x src/net/retry.cc"})", "run_shell", true});
+  searched.push_back({SpanKind::kToolResult, R"({"exit_code":1,"output":""})", "run_shell", true});
+  CHECK_FALSE(unbacked("`src/net/retry.cc` works cleanly.", searched));
+  // The same command failed later; another one says nothing of it.
+  built.push_back({SpanKind::kToolCall, R"({"command":"make lint"})", "run_shell", true});
+  built.push_back({SpanKind::kToolResult, R"({"exit_code":2,"output":""})", "run_shell", true});
+  CHECK_FALSE(unbacked("The build is done.", built));
+  built.push_back({SpanKind::kToolCall, R"({"command":"make all"})", "run_shell", true});
+  built.push_back({SpanKind::kToolResult, R"({"exit_code":2,"output":""})", "run_shell", true});
+  CHECK(unbacked("The build is done.", built));
+  CHECK(unbacked("`make all` was run successfully.", built));
+}
+
+TEST_CASE("a command is run successfully only when one succeeded", "[gate]") {
+  const std::vector<SpanItem> span = {
+      {SpanKind::kUser, "Please run the migration.", {}, true},
+      {SpanKind::kToolCall, R"({"command":["bash","-lc","./migrate.sh"]})", "shell", true},
+      {SpanKind::kToolResult, "Exit code: 2\nWall time: 1 seconds\nOutput:\nno database\n", "shell",
+       true}};
+  CHECK(has(
+      judge(summary("The migration is to be run.", "None.", "The migration was run successfully."),
+            span),
+      GateCode::kUnbackedCompletion));
+}
+
+TEST_CASE("a file may be named from above the folder that the command changed to", "[gate]") {
+  std::vector<SpanItem> span = kSpan;
+  span.push_back(
+      {SpanKind::kToolCall, R"({"command":"cd lib && sed -i s/a/b/ main.c"})", "run_shell", true});
+  span.push_back({SpanKind::kToolResult, R"({"exit_code":0,"output":""})", "run_shell", true});
+  CHECK_FALSE(has(judge(summary(kGoal, "`lib/main.c`: edited.", kState), span),
+                  GateCode::kUnknownEntities));
+  CHECK(has(judge(summary(kGoal, "`src/main.c`: edited.", kState), span),
+            GateCode::kUnknownEntities));
+}
+
 TEST_CASE("a call without a result proves nothing", "[gate]") {
   const std::vector<SpanItem> span = {
       {SpanKind::kUser, "Please run the tests.", {}, true},
@@ -187,8 +247,23 @@ TEST_CASE("secrets are found unless the user wrote them", "[gate]") {
   const std::string said = "Use the key " + key + " for the tests.";
   span.push_back({SpanKind::kUser, said, {}, true});
   CHECK_FALSE(has(judge(text, span), GateCode::kIntroducedSecret));
-  CHECK_FALSE(
-      has(judge(summary(kGoal, "The password: missing.", kState)), GateCode::kIntroducedSecret));
+  const auto introduced = [&](std::string_view files) {
+    return has(judge(summary(kGoal, files, kState)), GateCode::kIntroducedSecret);
+  };
+  CHECK_FALSE(introduced("The password: missing."));
+  CHECK(introduced("The password is hunter2x9."));
+  CHECK(introduced("The password is: hunter2x9"));
+  CHECK(introduced("The password for the admin user is `hunter2x9`."));
+  CHECK(introduced("Das Passwort lautet hunter2x9."));
+  CHECK(introduced("密码是hunter2x9。"));
+  // What is said of a password is not the password.
+  for (const char* about :
+       {"The password is read from the environment.", "The password is base64-encoded.",
+        "The password is in config/keys2.json.", "The password is DB_PASS_2.",
+        "The api key is 2048-bit.", "The password check is in retry2x9.", "The password is set."}) {
+    CAPTURE(about);
+    CHECK_FALSE(introduced(about));
+  }
 }
 
 TEST_CASE("limits of length follow the span", "[gate]") {

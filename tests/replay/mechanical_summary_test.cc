@@ -135,6 +135,78 @@ TEST_CASE("files and commands are found in the calls of every program") {
   CHECK_THAT(section(text, "## Next step"), !Contains("read the importer"));
 }
 
+TEST_CASE("an edit that failed changed nothing, in whatever form its failure comes") {
+  std::vector<PastItem> items = {user("Fix the importer so that its tests pass.")};
+  const auto patch = [](const std::string& file) {
+    return "*** Begin Patch\n*** Update File: " + file + "\n@@\n-x\n+y\n*** End Patch\n";
+  };
+  call(items, "apply_patch", patch("src/refused.py"),
+       "apply_patch verification failed: Failed to find expected lines in src/refused.py:\nx");
+  call(items, "apply_patch", patch("src/ended.py"),
+       "Exit code: 1\nWall time: 0 seconds\nOutput:\nFailed to find expected lines");
+  call(items, "apply_patch", patch("src/good.py"),
+       "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nM "
+       "src/good.py\n");
+  call(items, "shell_command", R"({"command":"pytest -q","workdir":"/w"})",
+       "Exit code: 2\nWall time: 1.5 seconds\nOutput:\nE   ValueError: bad row 7\n1 failed\n");
+  call(items, "exec_command", R"({"cmd":"cargo test"})",
+       "Chunk ID: a\nProcess running with session ID 7\nOutput:\n");
+  call(items, "write_stdin", R"({"session_id":7,"chars":""})",
+       "Process exited with code 101\nOutput:\nerror: could not compile `x`\n");
+  const std::string text = mechanical_summary(items, kRoom);
+  CAPTURE(text);
+  CHECK(findings(items, text) == "");
+  const std::string files = section(text, "## Files");
+  CHECK_THAT(files, Contains("- src/good.py (changed)"));
+  CHECK_THAT(files, !Contains("refused.py") && !Contains("ended.py"));
+  CHECK_THAT(section(text, "## Commands and results"),
+             Contains("- `pytest -q` (exit 2)") && Contains("- `cargo test` (exit 101)"));
+  CHECK_THAT(section(text, "## Errors and failed attempts"),
+             Contains("`pytest -q`: `E   ValueError: bad row 7`") &&
+                 Contains("`cargo test`: `error: could not compile 'x'`"));
+}
+
+TEST_CASE("folders, quoted paths and moves of the shell are followed") {
+  std::vector<PastItem> items = {user("Tidy the project up, please, and drop the old build.")};
+  call(items, "Write", R"({"file_path":"build/out.txt","content":"x"})", "created");
+  call(items, "Bash", R"({"command":"rm -rf build && cd src && sed -i 's/a/b/' main.c"})", "");
+  call(items, "Bash", R"({"command":"git mv \"old name.c\" new.c"})", "");
+  const std::string text = mechanical_summary(items, kRoom);
+  CAPTURE(text);
+  CHECK(findings(items, text) == "");
+  const std::string files = section(text, "## Files");
+  CHECK_THAT(files, Contains("- build (deleted)") && Contains("- src/main.c (changed)") &&
+                        Contains("- old name.c (deleted)") && Contains("- new.c (new)"));
+  CHECK_THAT(files, !Contains("out.txt"));
+}
+
+TEST_CASE("of a summary of Claude Code stays what it says, not what is around it") {
+  std::vector<PastItem> items = {
+      user("Repair the parser so that every test passes."),
+      piece(SpanKind::kPriorSummary,
+            "This session is being continued from a previous conversation that ran out of context. "
+            "The conversation is summarized below:\n<analysis>\nLet me go through it all.\n"
+            "</analysis>\n\nSummary:\n1. Primary Request and Intent:\n   - The parser is to accept "
+            "empty input.\n\n3. Files and Code Sections:\n   - src/lexer.cc holds the tokens.\n\n"
+            "8. Current Work:\n   The token table was being read.\n\n9. Optional Next Step:\n   "
+            "Open src/lexer.cc.\n\nPlease continue the conversation from where we left it off "
+            "without asking the user any further questions. Continue with the last task that you "
+            "were asked to work on.\n")};
+  items.push_back(said("I look at the grammar now."));
+  const std::string before = mechanical_summary(items, kRoom);
+  CAPTURE(before);
+  CHECK_THAT(section(before, "## Goal and constraints"), Contains("accept empty input"));
+  CHECK_THAT(section(before, "## Files"), Contains("src/lexer.cc holds the tokens"));
+  CHECK_THAT(section(before, "## State of the work"), Contains("token table was being read"));
+  for (const char* frame : {"being continued", "go through it all", "without asking the user",
+                            "Continue with the last task", "Primary Request", "analysis"}) {
+    CHECK_THAT(before, !Contains(frame));
+  }
+  // A span that worked on has a newer state.
+  call(items, "run_shell", R"({"command":"ls"})", R"({"exit_code":0,"output":"a"})");
+  CHECK_THAT(mechanical_summary(items, kRoom), !Contains("token table was being read"));
+}
+
 TEST_CASE("an error that a later run of the same command overtook is left out") {
   std::vector<PastItem> items = {user("Make the tests pass, please, and nothing else.")};
   call(items, "run_shell", R"({"command":"make test"})",

@@ -81,6 +81,41 @@ TEST_CASE("a question leaves out what it asks for, and has one right answer") {
   }
 }
 
+TEST_CASE("a patch that failed is no change to ask about, and no step that was done") {
+  std::vector<PastItem> items = work();
+  const std::string patch = "*** Begin Patch\n*** Update File: src/bad.py\n@@\n-x\n+y\n";
+  items.push_back({SpanKind::kToolCall, patch, "apply_patch", true, 8});
+  items.push_back({SpanKind::kToolResult, "apply_patch verification failed: no such lines",
+                   "apply_patch", true, 9});
+  items.push_back({SpanKind::kToolCall, R"({"command":"make lint"})", "shell_command", true, 10});
+  items.push_back({SpanKind::kToolResult, "Exit code: 2\nWall time: 1 seconds\nOutput:\nbad\n",
+                   "shell_command", true, 11});
+  const auto views = engine::gate_items(items);
+  const engine::PreparedSpan span(views);
+  const FactSet facts = extract_facts(span, {}, {});
+  for (const auto& question : closed_questions(span, facts, 64)) {
+    CHECK(question.text.find("src/bad.py changed") == std::string::npos);
+  }
+  CompactionCase recorded = recorded_case();
+  recorded.items = items;
+  const auto next = recorded_next(recorded);
+  const auto of = [&](std::string_view answer) { return grade_next(recorded, *next, answer); };
+  CHECK_FALSE(of(R"({"tool":"shell_command","arguments":{"command":"make lint"}})").repeats);
+  CHECK(of(R"({"tool":"run_shell","arguments":{"command":"make check"}})").repeats);
+}
+
+TEST_CASE("a command is the same in an array and as a text") {
+  CompactionCase recorded = recorded_case();
+  recorded.continuation = {
+      {SpanKind::kToolCall, R"({"command":"make all","workdir":"/w"})", "shell", true, 9}};
+  const auto next = recorded_next(recorded);
+  REQUIRE(next.has_value());
+  const auto made = grade_next(
+      recorded, *next,
+      R"({"tool":"shell","arguments":{"command":["bash","-lc","make all"],"workdir":"/w"}})");
+  CHECK((made.target && made.similarity == 1));
+}
+
 TEST_CASE("no more than half of the questions are of one kind") {
   const Asked asked;
   const auto few = closed_questions(asked.span, asked.facts, 2);
