@@ -70,8 +70,9 @@ void quote_users(BlockParts& parts, std::string_view mark, CompactedBlock& block
   if (first == parts.users.size()) return;
   text += "\n# What the user wrote later\n";
   if (block.users_left_out > 0) {
-    text += fmt::format("[{} messages of the user between the first and these are left out here]\n",
-                        block.users_left_out);
+    const bool one = block.users_left_out == 1;
+    text += fmt::format("[{} {} of the user between the first and these {} left out here]\n",
+                        block.users_left_out, one ? "message" : "messages", one ? "is" : "are");
   }
   for (std::size_t i = first; i < parts.users.size(); ++i) {
     text += quoted("user-message", mark, newest.empty() ? parts.users[i].text : newest);

@@ -22,6 +22,13 @@ GateLimits gate_limits(std::size_t max_bytes) {
   return limits;
 }
 
+/// "api.example.com" of "https://api.example.com/v1/x"; the whole without "://".
+std::string_view host_of(std::string_view url) {
+  const std::size_t at = url.find("://");
+  if (at != std::string_view::npos) url.remove_prefix(at + 3);
+  return url.substr(0, url.find('/'));
+}
+
 schema::GateVerdict to_schema(GateVerdict verdict) {
   switch (verdict) {
     case GateVerdict::kUsable:
@@ -139,6 +146,29 @@ asio::awaitable<std::string> Driver::Impl::spill_transcript(std::string transcri
   co_return written ? path : std::string();
 }
 
+/// Why the summariser could not be asked, with the status and the place that the state does not
+/// keep.
+Result<std::string> Driver::Impl::summariser_failure() {
+  std::string text;
+  auto read = world_.journal.read(
+      request_.session, state_.compaction->request_version, journal::ReadMode::strict,
+      [&](const auto& entry) {
+        const auto* failed = entry.event->payload_as_ModelFailed();
+        if (failed == nullptr) return true;
+        const std::string_view message = text_of(failed->message());
+        const auto status = failed->http_status();
+        const std::string_view host = host_of(request_.model.url);
+        const bool told = message.starts_with("HTTP status ");
+        text = fmt::format("{}:{}{}{}{}: {}", request_.model.provider, request_.model.model,
+                           host.empty() ? "" : " at ", host,
+                           status == 0 || told ? "" : fmt::format(" answered HTTP {}", status),
+                           message);
+        return false;
+      });
+  if (!read) return fail(std::move(read.error()));
+  return text;
+}
+
 /// Only a person who attends is asked; every other session goes on by itself.
 asio::awaitable<Answer> Driver::Impl::ask_summary(const std::string& why) {
   if (state_.policy->mode != schema::ApprovalMode::interactive || signals_.stop) {
@@ -165,13 +195,22 @@ Driver::Impl::Report Driver::Impl::commit_compaction(step::CommitCompaction step
       co_return co_await cancel_compaction(std::move(again));
     }
   }
+  if (!step.reason.empty() && !step.refused) {
+    auto failure = summariser_failure();
+    if (!failure) co_return fail(std::move(failure.error()));
+    if (!failure->empty()) {
+      step.reason = fmt::format("the summariser could not be asked: {}", *failure);
+    }
+  }
   const auto items = compacted_span();
   if (!items) co_return fail(items.error());
   const bool trimmed = !step.reason.empty();
   const auto summary = trimmed ? Result<std::string>(std::string())
                                : journal::content_bytes(world_.journal, c.summary.get());
   if (!summary) co_return fail(summary.error());
-  const std::string transcript = transcript_text(*items);
+  const auto block = journal::content_bytes(world_.journal, c.block.get());
+  if (!block) co_return fail(block.error());
+  const std::string transcript = transcript_text(*block, *items);
   const std::string path = co_await spill_transcript(transcript);
   const auto limits = limits_of(request_.limits.compaction, c.trigger, c.tokens);
   auto sourced = source_block(world_.journal, state_, limits, *items, *summary, step.reason, path);

@@ -58,6 +58,7 @@ class Driver::Impl {
                    std::uint32_t failures);
   std::int64_t retry_time(const Failure& failure, std::uint32_t failures);
   Result<std::vector<PastItem>> compacted_span();
+  Result<std::string> summariser_failure();
   asio::awaitable<Answer> ask_summary(const std::string& why);
   asio::awaitable<std::string> spill_transcript(std::string transcript);
   schema::CompactionCommittedT committed(journal::Batch& batch, SourcedBlock sourced);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -299,7 +300,7 @@ class ScriptModel : public Model {
   void cancel() override {}
 
  private:
-  tl::expected<Reply, Failure> reply_to(const ModelCall& call) const {
+  tl::expected<Reply, Failure> reply_to(const ModelCall& call) {
     const auto& steps = call.summary ? scenario_.summaries : scenario_.steps;
     if (call.request == 0 || call.request > steps.size()) {
       return tl::unexpected(
@@ -312,12 +313,15 @@ class ScriptModel : public Model {
                   {}});
     }
     const ScriptStep& step = steps[call.request - 1];
-    if (step.failure && call.attempt <= step.failures) return tl::unexpected(*step.failure);
-    return step.reply;
+    if (!step.failure || call.attempt > step.failures) return step.reply;
+    // A compaction that was given up begins anew with the same summary: its attempts go on.
+    if (call.summary && summary_failures_[call.request]++ >= step.failures) return step.reply;
+    return tl::unexpected(*step.failure);
   }
 
   Scenario scenario_;
   Clock& clock_;
+  std::map<std::uint32_t, std::uint32_t> summary_failures_;  // given, by number of the summary
 };
 
 }  // namespace

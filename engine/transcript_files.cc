@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "engine/spill.h"
@@ -17,6 +18,7 @@ struct Missing {
   std::uint64_t first = 0;  // events of what was replaced
   std::uint64_t last = 0;
   Digest digest;
+  std::shared_ptr<const schema::ContentT> block;  // that was replaced with them; null: none
 };
 
 /// Whether the file holds what was written then: the block calls it word for word.
@@ -34,13 +36,15 @@ std::vector<Missing> missing_files(journal::Journal& journal, const SessionId& s
                                    const std::string& spill_folder) {
   std::vector<Missing> missing;
   Missing open;
+  std::shared_ptr<const schema::ContentT> block;
   // Damage is told by whoever reads the session to go on with it.
   static_cast<void>(journal.read(session, 1, journal::ReadMode::strict, [&](const auto& entry) {
     if (const auto* started = entry.event->payload_as_CompactionStarted()) {
-      open = {started->number(), started->first(), started->last(), {}};
+      open = {started->number(), started->first(), started->last(), {}, block};
     }
     const auto* committed = entry.event->payload_as_CompactionCommitted();
     if (committed == nullptr || committed->number() != open.number) return true;
+    if (committed->block() != nullptr) block.reset(committed->block()->UnPack());
     if (text_of(committed->transcript_path()).empty() ||
         committed->transcript_digest() == nullptr) {
       return true;
@@ -63,8 +67,11 @@ std::string transcript_file(const std::string& spill_folder, const std::string& 
       .string();
 }
 
-std::string transcript_text(const std::vector<PastItem>& items) {
-  return render_span(guarded(items), SIZE_MAX);
+std::string transcript_text(std::string_view block, std::vector<PastItem> items) {
+  if (!block.empty()) {
+    items.insert(items.begin(), {SpanKind::kPriorSummary, std::string(block), "", true, 0});
+  }
+  return render_span(guarded(std::move(items)), SIZE_MAX);
 }
 
 std::size_t restore_transcripts(journal::Journal& journal, const SessionState& state,
@@ -75,8 +82,11 @@ std::size_t restore_transcripts(journal::Journal& journal, const SessionState& s
   for (const Missing& each : missing_files(journal, *session, spill_folder)) {
     const auto items = read_span(journal, *session, each.first, each.last);
     if (!items) continue;
-    std::string text = transcript_text(*items);
-    // Files were written without the guard once.
+    const auto block = journal::content_bytes(journal, each.block.get());
+    if (!block) continue;
+    std::string text = transcript_text(*block, *items);
+    // Files were written without the block once, and before that without the guard.
+    if (Digest::of(text) != each.digest) text = transcript_text("", *items);
     if (Digest::of(text) != each.digest) text = render_span(*items, SIZE_MAX);
     if (Digest::of(text) != each.digest) continue;
     written += write_spill(transcript_file(spill_folder, state.session, each.number), text) ? 1 : 0;

@@ -174,7 +174,7 @@ TEST_CASE("without a usable summary the history is trimmed, and the block says w
   }
   SECTION("the summariser cannot be asked") {
     how = summary("x", "fail = { kind = \"permanent\", message = \"no such model\", times = 9 }\n");
-    reason = "the summariser could not be asked: no such model";
+    reason = "the summariser could not be asked: script:m: no such model";
   }
   const auto report = stage.play(six_calls() + how, kPrompt);
   REQUIRE(report);
@@ -248,6 +248,66 @@ TEST_CASE("repeated compactions fold the summary before, and keep the first mess
   CHECK(bodies.at(1).find("[summary of what came before]") != std::string::npos);
   // The span of the second begins where the first ended.
   CHECK(bodies.at(1).find("line of call-1\\n") == std::string::npos);
+}
+
+TEST_CASE("a transcript file holds the block that was replaced, and comes back whole") {
+  SmallWindow stage;
+  std::string scenario;
+  for (int i = 0; i < 9; ++i) scenario += calls("read_file", 1);
+  // The first compaction has no summary, the second one has.
+  scenario +=
+      summary(kSummary, "fail = { kind = \"permanent\", status = 400, message = \"no\" }\n");
+  for (int i = 0; i < 4; ++i) scenario += summary(kSummary);
+  const auto report = stage.play(scenario + kDone, kPrompt);
+  REQUIRE(report);
+  CHECK(report->kind == Kind::completed);
+  const auto done = commits(stage);
+  REQUIRE(done.size() >= 2);
+  CHECK(done[0].summary.empty());
+  // What the state does not keep is told: the place and the status.
+  CHECK(done[0].reason == "the summariser could not be asked: script:m answered HTTP 400: no");
+  CHECK_THAT(done[0].block, Catch::Contains(done[0].reason));
+  // The scenario lets that summary fail once, and the next compaction asks for it again.
+  CHECK(done[1].reason.empty());
+  CHECK_THAT(done[1].summary, Catch::Contains("Change the parser"));
+  const std::string first = tests::read_file(done[0].transcript);
+  const std::string second = tests::read_file(done[1].transcript);
+  CHECK_THAT(first, Catch::StartsWith("[user]\n" + kPrompt));
+  CHECK_THAT(second, Catch::StartsWith("[summary of what came before]\n" +
+                                       done[0].block.substr(0, done[0].block.find('\n'))));
+  CHECK_THAT(second, Catch::Contains("# How to go on"));
+  CHECK(second.find("line of call-1\n") == std::string::npos);  // it is in the first
+  std::filesystem::remove(done[0].transcript);
+  std::filesystem::remove(done[1].transcript);
+  REQUIRE(stage.play(scenario + kDone + kDone, "And now?"));
+  CHECK(tests::read_file(done[0].transcript) == first);
+  CHECK(tests::read_file(done[1].transcript) == second);
+}
+
+TEST_CASE("after a refusal the summariser is given less, for its window is the one that refused") {
+  const auto transcript_of = [](std::uint64_t window, const std::string& overflow) {
+    SmallWindow stage;
+    stage.limits.compaction.window = window;
+    std::string scenario;
+    for (int i = 0; i < 6; ++i) scenario += calls("read_file", 1);
+    REQUIRE(
+        stage.play(scenario + overflow + summary(kSummary) + summary(kSummary) + kDone, kPrompt));
+    for (const auto& each : requests(stage)) {
+      if (each.lineage == "compaction") return each.body;
+    }
+    return std::string();
+  };
+  const std::string refused =
+      transcript_of(1'000'000,
+                    "[[response]]\ntext = \"done\"\n"
+                    "fail = { kind = \"context_overflow\", message = \"too long\", times = 1 }\n");
+  // Six results of 5,000 bytes: half of what was refused holds about three of them, of which the
+  // transcript may take 70 %.
+  CHECK_THAT(refused, Catch::Contains("shortened for this transcript"));
+  CHECK(refused.size() < 15'000);
+  CHECK(refused.size() > 4'000);
+  const std::string roomy = transcript_of(8'000, "");
+  CHECK_THAT(roomy, !Catch::Contains("shortened for this transcript"));
 }
 
 TEST_CASE("stopping while the summary is made leaves the old view, with what it cost") {
