@@ -293,6 +293,12 @@ Result<ResolvedModel> resolve_model(const Config& config, std::string_view name,
                 "no model is set: pass --model provider:model, or set DAYBOOK_MODEL or 'model' in "
                 "a configuration file");
   }
+  const bool plain = std::ranges::none_of(
+      name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (!plain) {
+    return fail(ErrorCode::invalid_argument,
+                "the model's name holds control characters: write provider:model");
+  }
   const auto colon = name.find(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == name.size()) {
     return fail(ErrorCode::invalid_argument,

@@ -15,6 +15,12 @@ using journal::Batch;
 constexpr std::uint32_t kAttempts = 5;
 constexpr std::int64_t kFirstWaitMs = 1'000;
 
+/// Half fixed, half random: clients that failed together do not come back together.
+std::int64_t jittered(std::int64_t wait_ms, engine::Clock& clock) {
+  const auto most = static_cast<std::uint64_t>(wait_ms / 2 + 1);
+  return wait_ms - wait_ms / 2 + static_cast<std::int64_t>(clock.random() % most);
+}
+
 /// A failure of the way to the model, not of the request.
 bool says_nothing(schema::FailureKind kind) {
   return engine::is_retryable(kind) || kind == schema::FailureKind::authentication ||
@@ -50,9 +56,10 @@ Result<bool> allows(const Money& limit, const Spent& before, const Spent& call,
   }
   if (before.unpriced_tokens > 0 || before.unknown_calls > 0) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("what was spent is not known ({} tokens without a price, {} calls "
+                fmt::format("what was spent is not known ({} tokens without a price, {} {} "
                             "without figures), so --max-cost cannot be kept",
-                            before.unpriced_tokens, before.unknown_calls));
+                            before.unpriced_tokens, before.unknown_calls,
+                            before.unknown_calls == 1 ? "call" : "calls"));
   }
   return before.money + call.money <= limit;
 }
@@ -169,7 +176,7 @@ bool RecordedCalls::pause(std::int64_t wait_ms) {
 }
 
 Result<CallEnd> RecordedCalls::ask(const Question& question) {
-  std::int64_t wait_ms = kFirstWaitMs;
+  std::int64_t backoff_ms = kFirstWaitMs;
   for (std::uint32_t attempt = 1;; ++attempt) {
     auto request = question.request();
     auto allowed = question.allowed(request);
@@ -190,7 +197,15 @@ Result<CallEnd> RecordedCalls::ask(const Question& question) {
     if (unreachable) return fail(ErrorCode::io, told(question.model->choice, failure));
     if (cancelled) return CallEnd::stopped;
     if (!retry) return CallEnd::done;
-    wait_ms = std::max(wait_ms * 2, failure.retry_after_ms.value_or(0));
+    backoff_ms *= 2;
+    const std::int64_t wait_ms =
+        std::max(jittered(backoff_ms, world_.clock), failure.retry_after_ms.value_or(0));
+    if (world_.tell) {
+      constexpr std::int64_t kSecond = 1'000;
+      world_.tell(fmt::format("{}; trying again in {} s (attempt {} of {})",
+                              told(question.model->choice, failure),
+                              (wait_ms + kSecond - 1) / kSecond, attempt + 1, kAttempts));
+    }
     if (!pause(wait_ms)) return CallEnd::stopped;
   }
 }

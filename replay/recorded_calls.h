@@ -29,6 +29,8 @@ struct CallWorld {
   /// Runs the event loop until `ready`.
   std::function<void(const std::function<bool()>& ready)> wait;
   std::function<bool()> stopped;
+  /// One line for whoever watches: why it waits. Optional.
+  std::function<void(std::string_view)> tell = {};
 };
 
 /// What failed, and where.

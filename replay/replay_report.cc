@@ -81,13 +81,12 @@ Result<UnitScore> Reporter::score(const UnitKey& key, const UnitState& unit,
   UnitScore made;
   made.key = key;
   made.calls = unit.calls.size();
-  for (const auto& call : unit.calls) {
-    const auto rows = prices_.rows_for(call.provider, call.model);
-    const CallCost cost = price_call(rows, call.usage, {call.at, call.at});
-    made.cost += cost.total.high;
-    made.unpriced_tokens += cost.unpriced_tokens;
-    made.unknown_calls += call.usage.any() && !call.at_most ? 0 : 1;
-  }
+  Spent spent;
+  for (const auto& call : unit.calls) spent.add(prices_, call);
+  made.cost = spent.money;
+  made.unpriced_tokens = spent.unpriced_tokens;
+  made.unknown_calls = spent.unknown_calls;
+  made.at_most_calls = spent.at_most_calls;
   const AttemptMade& last = unit.attempts.back();
   auto text = attempt_text(journal_, last);
   if (!text) return fail(std::move(text.error()));
@@ -108,7 +107,9 @@ Result<UnitScore> Reporter::score(const UnitKey& key, const UnitState& unit,
   made.precision = scored.summary.entity_precision;
   made.block_recall = scored.block.needed_recall();
   made.block_survival = scored.block.survival();
-  if (made.usable && made.unpriced_tokens == 0 && made.unknown_calls == 0) {
+  const bool known =
+      made.unpriced_tokens == 0 && made.unknown_calls == 0 && made.at_most_calls == 0;
+  if (made.usable && known) {
     made.payback_turns =
         payback(prices_, of.recorded(), of.span_bytes(), of.block_bytes(used), dollars(made.cost));
   }
@@ -135,6 +136,7 @@ void Reporter::sum_up(ReplayReport& report) const {
       arm.cost += unit.cost;
       arm.unpriced_tokens += unit.unpriced_tokens;
       arm.unknown_calls += unit.unknown_calls;
+      arm.at_most_calls += unit.at_most_calls;
       if (unit.payback_turns) paybacks.push_back(*unit.payback_turns);
       if (unit.usable) continue;
       for (const auto& code : std::set<std::string>(unit.codes.begin(), unit.codes.end())) {

@@ -27,7 +27,8 @@ struct UnitScore {
   double block_survival = 0;
   Money cost;  // of all calls of the unit, the upper bound where a price is an interval
   std::uint64_t unpriced_tokens = 0;
-  std::size_t unknown_calls = 0;  // that reported no usage and may have been billed
+  std::size_t unknown_calls = 0;  // answered without a usage
+  std::size_t at_most_calls = 0;  // without an answer, in `cost` with the most they may have cost
   std::size_t calls = 0;
   std::optional<double> payback_turns;
 };
@@ -41,7 +42,8 @@ struct ArmReport {
   std::size_t calls = 0;
   Money cost;
   std::uint64_t unpriced_tokens = 0;
-  std::size_t unknown_calls = 0;         // that reported no usage and may have been billed
+  std::size_t unknown_calls = 0;         // answered without a usage
+  std::size_t at_most_calls = 0;         // as in UnitScore
   std::optional<Money> cost_per_usable;  // absent: none usable
   std::optional<double> needed_recall;   // means over the units; absent: nothing was needed
   double survival = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "tools/counted.h"
 #include "tools/json_writer.h"
 #include "tools/replay_host.h"
 #include "tools/table.h"
@@ -39,10 +40,11 @@ void print_questions(Context& context, const ProbeReport& report) {
     const auto& q = arm.questions;
     if (q.answers + q.unanswered == 0) continue;
     const double gap = (share(q.in_block, q.answers) - share(q.right, q.answers)) * 100;
+    // Of no answers there is none.
+    const std::string points = q.answers == 0 ? "-" : fmt::format("{:+.0f} points", gap);
     table.add({arm.name, std::to_string(q.answers), std::to_string(q.unanswered),
                percent(q.right, q.answers), percent(q.wrong, q.answers),
-               percent(q.not_known, q.answers), percent(q.in_block, q.answers),
-               fmt::format("{:+.0f} points", gap)});
+               percent(q.not_known, q.answers), percent(q.in_block, q.answers), points});
   }
   context.out << "closed questions, answered from the block alone:\n";
   table.print(context.out, context.columns, context.colour());
@@ -113,12 +115,12 @@ void print_pairs(Context& context, const ProbeReport& report) {
                           pair.difference.interval->high * scale)
             : "no interval: the sessions are too few or too alike";
     context.out << fmt::format(
-        "{}, {} less {}: {:+.1f}{}, {} ({} pairs of {} sessions); Wilcoxon p = {:.4f}, with all "
+        "{}, {} less {}: {:+.1f}{}, {} ({} of {}); Wilcoxon p = {:.4f}, with all "
         "comparisons (Holm) p = {:.4f}: {}\n",
         figure_of(pair.layer), report.arms[pair.b].name, report.arms[pair.a].name,
-        pair.difference.mean * scale, grades ? "" : " points", interval, pair.difference.pairs,
-        pair.difference.clusters, pair.p, pair.p_holm,
-        pair.p_holm < 0.05 ? "differ" : "no difference shown");
+        pair.difference.mean * scale, grades ? "" : " points", interval,
+        counted(pair.difference.pairs, "pair"), counted(pair.difference.clusters, "session"),
+        pair.p, pair.p_holm, pair.p_holm < 0.05 ? "differ" : "no difference shown");
   }
 }
 
@@ -203,9 +205,10 @@ void print_plan(Context& context, const replay::ProbeWish& wish, const replay::P
                                ? "what they cost is not known: there is no price for the model"
                                : fmt::format("they cost {} at most", plan.most.money.shown());
   context.out << fmt::format(
-      "{} calls of {} would be made ({} are answered already): {} bytes of prompts, and replies of "
+      "{} of {} would be made ({} answered already): {} bytes of prompts, and replies of "
       "at most {} tokens; {}. Make them with --yes\n",
-      plan.probes - plan.answered, wish.model, plan.answered, plan.bytes, plan.reply_tokens, cost);
+      counted(plan.probes - plan.answered, "call"), wish.model, plan.answered, plan.bytes,
+      plan.reply_tokens, cost);
   print_gaps(context, plan.gaps);
 }
 
@@ -223,9 +226,9 @@ std::string plan_json(const SessionId& session, const replay::ProbeWish& wish,
 
 void print_probes(Context& context, const replay::ProbeWish& wish, const ProbeReport& report,
                   const replay::ProbeAnswers& answers) {
-  context.out << fmt::format(
-      "{} of {} probes answered by {}; all probes of this replay: {} calls, {}\n", report.answered,
-      report.probes, wish.model, answers.calls, shown(answers.spent));
+  context.out << fmt::format("{} of {} answered by {}; all probes of this replay: {}, {}\n",
+                             report.answered, counted(report.probes, "probe"), wish.model,
+                             counted(answers.calls, "call"), shown(answers.spent));
   if (has(wish, ProbeLayer::questions)) print_questions(context, report);
   if (has(wish, ProbeLayer::next_step)) print_next_steps(context, report);
   if (has(wish, ProbeLayer::judge)) print_judge(context, report);

@@ -31,6 +31,16 @@ engine::Environment read_environment(char** variables) {
   return environment;
 }
 
+/// A relative DAYBOOK_HOME is meant from here: commands that the agent runs elsewhere inherit it.
+engine::Environment with_absolute_home(engine::Environment environment, const std::string& here) {
+  const auto home = environment.find("DAYBOOK_HOME");
+  if (home == environment.end() || home->second.empty() || home->second.starts_with("~/")) {
+    return environment;
+  }
+  home->second = (std::filesystem::path(here) / home->second).lexically_normal().string();
+  return environment;
+}
+
 std::size_t terminal_columns(int fd) {
   winsize size{};
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -89,11 +99,12 @@ int run_program(int argc, char** argv, char** variables, const DiskJournal& disk
   const auto open_journal = [&](const std::string& folder, journal::OpenMode mode) {
     return disk({folder, mode, owner, {}, {}});
   };
+  const std::string here = std::filesystem::current_path(ignored).string();
   Context context{std::cin,
                   out,
                   std::cerr,
-                  read_environment(variables),
-                  std::filesystem::current_path(ignored).string(),
+                  with_absolute_home(read_environment(variables), here),
+                  here,
                   isatty(STDIN_FILENO) == 1,
                   isatty(STDOUT_FILENO) == 1,
                   terminal_columns(STDOUT_FILENO),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/state_compaction.h"
+#include "tools/counted.h"
 #include "tools/event_json.h"
 #include "tools/format.h"
 
@@ -90,8 +91,9 @@ class Progress : public engine::Observer {
 
   void on_compaction(const schema::Event& event) {
     if (const auto* started = event.payload_as_CompactionStarted()) {
-      line(fmt::format("compaction {}: the context holds about {} tokens; summing up {} messages",
-                       started->number(), started->tokens(), started->replaced()));
+      line(fmt::format("compaction {}: the context holds about {} tokens; summing up {}",
+                       started->number(), started->tokens(),
+                       counted(started->replaced(), "message")));
     } else if (const auto* attempt = event.payload_as_CompactionAttempted()) {
       if (attempt->verdict() == schema::GateVerdict::usable) return;
       line(fmt::format("compaction {}: summary {} was not accepted ({})", attempt->number(),
@@ -102,6 +104,8 @@ class Progress : public engine::Observer {
                        committed->tokens_after().value_or(0),
                        committed->summary() == nullptr ? ", without a summary: " : "",
                        text_of(committed->reason())));
+      // One that the provider's refusal began has nothing to do with the cap.
+      if (text_of(committed->trigger()) == "overflow") return;
       warn_of_thrashing(committed->tokens_before().value_or(0),
                         committed->tokens_after().value_or(0));
     } else if (const auto* failed = event.payload_as_CompactionFailed()) {

@@ -26,4 +26,12 @@ Result<std::vector<replay::RecordedCompaction>> wanted_compactions(
   return found;
 }
 
+Result<std::string> wanted_case(journal::Journal& journal, const std::string& id) {
+  const std::size_t at = id.rfind('@');
+  if (at == std::string::npos) return id;
+  auto info = find_session(journal, id.substr(0, at));
+  if (!info) return fail(std::move(info.error()));
+  return info->session.str() + id.substr(at);
+}
+
 }  // namespace daybook::tools

@@ -11,4 +11,7 @@ namespace daybook::tools {
 Result<std::vector<replay::RecordedCompaction>> wanted_compactions(
     journal::Journal& journal, const std::vector<std::string>& sessions);
 
+/// "SESSION@VERSION" with the session's whole name; the start of one that only one has will do.
+Result<std::string> wanted_case(journal::Journal& journal, const std::string& id);
+
 }  // namespace daybook::tools

@@ -12,6 +12,8 @@
 #include <ostream>
 
 #include "engine/asio_clock.h"
+#include "tools/counted.h"
+#include "tools/format.h"
 #include "tools/session_run.h"
 
 namespace daybook::tools {
@@ -34,15 +36,23 @@ ReplayHost::ReplayHost() : loop_(std::make_unique<Loop>()) {
 
 ReplayHost::~ReplayHost() = default;
 
-replay::CallWorld ReplayHost::world(journal::Journal& journal, const replay::PriceBook& prices) {
+replay::CallWorld ReplayHost::world(Context& context, journal::Journal& journal,
+                                    const replay::PriceBook& prices) {
   Loop& loop = *loop_;
-  return {journal, *loop.clock, prices,
+  return {journal,
+          *loop.clock,
+          prices,
           [&loop](const std::function<bool()>& ready) {
             while (!ready()) loop.io.run_one();
           },
           [&loop] {
             loop.io.poll();
             return loop.stopped;
+          },
+          [&context](std::string_view line) {
+            // Over the progress bar, which is drawn again.
+            if (context.out_is_terminal) context.err << "\r\x1b[K";
+            context.err << one_line(line) << '\n' << std::flush;
           }};
 }
 
@@ -103,11 +113,11 @@ std::string shown(const replay::Spent& spent) {
     text += fmt::format(" and {} unpriced tokens", spent.unpriced_tokens);
   }
   if (spent.unknown_calls > 0) {
-    text += fmt::format(" and {} calls without figures", spent.unknown_calls);
+    text += fmt::format(" and {} without figures", counted(spent.unknown_calls, "call"));
   }
   if (spent.at_most_calls > 0) {
-    text += fmt::format(" at most ({} calls without an answer may have been billed)",
-                        spent.at_most_calls);
+    text += fmt::format(" at most ({} without an answer may have been billed)",
+                        counted(spent.at_most_calls, "call"));
   }
   return text;
 }

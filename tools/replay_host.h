@@ -22,8 +22,10 @@ class ReplayHost {
   ReplayHost(const ReplayHost&) = delete;
   ReplayHost& operator=(const ReplayHost&) = delete;
 
-  /// Valid as long as the host, the journal and the prices. Ctrl-C and SIGTERM stop it.
-  replay::CallWorld world(journal::Journal& journal, const replay::PriceBook& prices);
+  /// Valid as long as the host, the context, the journal and the prices. Ctrl-C and SIGTERM stop
+  /// it; why it waits is said on the context's `err`.
+  replay::CallWorld world(Context& context, journal::Journal& journal,
+                          const replay::PriceBook& prices);
   /// Lives as long as the host.
   Result<replay::ArmModel> open(const engine::ResolvedModel& model);
 

@@ -5,7 +5,9 @@
 
 #include "engine/config.h"
 #include "engine/nearest.h"
+#include "engine/script_model.h"
 #include "replay/probe_report.h"
+#include "tools/counted.h"
 #include "tools/open_prices.h"
 #include "tools/probe_text.h"
 #include "tools/read_journal.h"
@@ -90,7 +92,13 @@ Result<engine::ResolvedModel> answering_model(const Context& context, const Argu
   if (!for_calls) {
     for (auto& [provider, settings] : config->providers) settings.key_env.clear();
   }
-  return resolve_replay_model(context, *config, *name);
+  auto model = resolve_replay_model(context, *config, *name);
+  // A plan needs no call, but a scenario that cannot be played is no plan.
+  if (model && model->provider.kind == "script") {
+    auto scenario = engine::load_scenario(model->model);
+    if (!scenario) return fail(std::move(scenario.error()));
+  }
+  return model;
 }
 
 Result<replay::ProbeAnswers> load_answers(journal::Journal& journal, const SessionId& session,
@@ -131,9 +139,8 @@ Result<int> report(const Probing& probing, journal::Journal& journal, const Sess
 int tell_end(Context& context, const replay::ProbeOutcome& outcome) {
   if (outcome.refused > 0) {
     context.err << fmt::format(
-        "not asked: {} prompts that the endpoint would not take ({}); the same command tries them "
-        "again\n",
-        outcome.refused, outcome.refusal);
+        "not asked: {} that the endpoint would not take ({}); the same command tries again\n",
+        counted(outcome.refused, "prompt"), outcome.refusal);
   }
   switch (outcome.end) {
     case replay::CallEnd::done:
@@ -163,7 +170,7 @@ Result<int> make_calls(const Probing& probing, const SessionId& session,
   auto model = probing.host.open(*resolved);
   if (!model) return fail(std::move(model.error()));
   const replay::ProbeWorld world{
-      probing.host.world(**journal, probing.prices), *model,
+      probing.host.world(probing.context, **journal, probing.prices), *model,
       [&](std::size_t done, std::size_t all, const replay::Spent& spent) {
         show_progress(probing.context, done, all, spent);
       }};
@@ -190,7 +197,7 @@ Result<int> run(const Probing& probing) {
   if (!wish) return fail(std::move(wish.error()));
   auto answers = load_answers(**journal, info->session, probing.prices);
   if (!answers) return fail(std::move(answers.error()));
-  const auto world = probing.host.world(**journal, probing.prices);
+  const auto world = probing.host.world(probing.context, **journal, probing.prices);
   auto plan = replay::price_probes(world, choice_of(probing.model), *state, *answers, *wish);
   if (!plan) return fail(std::move(plan.error()));
   const bool missing = plan->answered < plan->probes;

@@ -35,7 +35,8 @@ std::string range(const replay::Interval& interval) {
 std::string money(const ArmReport& arm, const std::optional<replay::Money>& amount) {
   if (arm.unpriced_tokens > 0) return "unpriced";
   if (arm.unknown_calls > 0) return "not known";
-  return amount ? amount->shown() : "-";
+  if (!amount) return "-";
+  return arm.at_most_calls > 0 ? "at most " + amount->shown() : amount->shown();
 }
 
 void print_arms(Context& context, const ReplayReport& report) {
@@ -105,9 +106,8 @@ void print_pair(Context& context, const ReplayReport& report, const PairReport& 
   }
   if (pair.only_a + pair.only_b == 0) return;
   context.out << (pair.pairs_needed
-                      ? fmt::format(
-                            "  to show a difference of this size with 80% power: {} pairs\n",
-                            *pair.pairs_needed)
+                      ? fmt::format("  to show a difference of this size with 80% power: {}\n",
+                                    counted(*pair.pairs_needed, "pair"))
                       : std::string("  a difference of this size needs more than 5,000 pairs\n"));
 }
 
@@ -127,6 +127,7 @@ void add_arm(JsonWriter& out, const ArmReport& arm) {
   out.member("calls", std::uint64_t{arm.calls}).member("cost_usd", arm.cost.exact());
   out.member("unpriced_tokens", arm.unpriced_tokens);
   out.member("unknown_calls", std::uint64_t{arm.unknown_calls});
+  out.member("at_most_calls", std::uint64_t{arm.at_most_calls});
   if (arm.cost_per_usable && arm.unpriced_tokens == 0 && arm.unknown_calls == 0) {
     out.member("cost_per_usable_usd", arm.cost_per_usable->exact());
   }

@@ -281,7 +281,7 @@ Result<int> replay_run(Context& context, const Arguments& arguments) {
     models.push_back(std::move(*opened));
   }
   const replay::ReplayWorld world{
-      host.world(**journal, *prices),
+      host.world(context, **journal, *prices),
       [&](std::uint32_t arm) -> const replay::ArmModel& { return models.at(arm); },
       [&](const replay::ReplayProgress& progress) {
         show_progress(context, progress.done, progress.all, progress.spent);

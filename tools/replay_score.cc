@@ -8,6 +8,7 @@
 #include "schema/utf8.h"
 #include "tools/read_journal.h"
 #include "tools/replay_actions.h"
+#include "tools/replay_cases.h"
 #include "tools/score_text.h"
 
 namespace daybook::tools {
@@ -56,7 +57,9 @@ Result<int> replay_score(Context& context, const Arguments& arguments) {
   if (!text) return fail(std::move(text.error()));
   auto journal = open_for_reading(context, arguments);
   if (!journal) return fail(std::move(journal.error()));
-  auto prepared = replay::PreparedCase::load(**journal, *id);
+  auto whole = wanted_case(**journal, *id);
+  if (!whole) return fail(std::move(whole.error()));
+  auto prepared = replay::PreparedCase::load(**journal, *whole);
   if (!prepared) return fail(std::move(prepared.error()));
   print_score(context, **prepared, *text, {*text, engine::SummaryStop::kNatural},
               arguments.flag("--json"));

@@ -86,7 +86,14 @@ Result<int> replay_session(Context& context, const Arguments& arguments) {
   if (!info) return fail(std::move(info.error()));
   auto state = engine::load_state(**journal, info->session);
   if (!state) return fail(std::move(state.error()));
-  if (state->imported || state->replay) {
+  if (state->replay) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("session {} is a replay: its calls are made and recorded one by one, "
+                            "and this check rebuilds those of sessions that were run; name one of "
+                            "the sessions that it is about",
+                            info->session.str()));
+  }
+  if (state->imported) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("session {} was not run here: its requests are not recorded byte for "
                             "byte, and there is nothing to compare",

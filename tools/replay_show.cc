@@ -7,6 +7,7 @@
 #include "tools/format.h"
 #include "tools/read_journal.h"
 #include "tools/replay_actions.h"
+#include "tools/replay_cases.h"
 #include "tools/score_text.h"
 
 namespace daybook::tools {
@@ -56,7 +57,7 @@ Result<int> show_case(Context& context, const Arguments& arguments, journal::Jou
   const auto& of = (*prepared)->recorded();
   if (!arguments.flag("--json")) {
     context.out << fmt::format("{}: {}, {}, from {}; it ended with: {}\n", id,
-                               counted(of.items.size() - of.span_at, "piece"),
+                               counted(of.recorded.pieces, "piece"),
                                counted((*prepared)->span_bytes(), "byte"), of.recorded.source,
                                replay::name_of(of.recorded.end));
     if (!of.recorded.missing.empty()) {
@@ -77,7 +78,11 @@ Result<int> replay_show(Context& context, const Arguments& arguments) {
   if (!id) return fail(std::move(id.error()));
   auto journal = open_for_reading(context, arguments);
   if (!journal) return fail(std::move(journal.error()));
-  if (id->find('@') != std::string::npos) return show_case(context, arguments, **journal, *id);
+  if (id->find('@') != std::string::npos) {
+    auto whole = wanted_case(**journal, *id);
+    if (!whole) return fail(std::move(whole.error()));
+    return show_case(context, arguments, **journal, *whole);
+  }
   auto info = find_session(**journal, *id);
   if (!info) return fail(std::move(info.error()));
   return show_replay(context, arguments, **journal, info->session);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/state_compaction.h"
+#include "tools/counted.h"
 #include "tools/format.h"
 
 namespace daybook::tools {
@@ -182,10 +183,11 @@ class Items {
   void compaction() {
     if (const auto* started = event_.payload_as_CompactionStarted()) {
       add("compaction",
-          fmt::format("compaction {} started ({}): {} messages, versions {} to {}, of about {} "
+          fmt::format("compaction {} started ({}): {}, versions {} to {}, of about {} "
                       "tokens in all",
-                      started->number(), text_of(started->trigger()), started->replaced(),
-                      started->first(), started->last(), started->tokens()));
+                      started->number(), text_of(started->trigger()),
+                      counted(started->replaced(), "message"), started->first(), started->last(),
+                      started->tokens()));
     } else if (const auto* attempt = event_.payload_as_CompactionAttempted()) {
       std::string codes;
       if (attempt->findings() != nullptr) {

@@ -13,7 +13,8 @@ using Catch::Contains;
 using engine::Answer;
 
 /// The lines for compactions from and to these sizes, one after the other.
-std::string shown(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& sizes) {
+std::string shown(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& sizes,
+                  const char* trigger = "auto") {
   std::istringstream in;
   std::ostringstream out;
   std::ostringstream err;
@@ -25,6 +26,7 @@ std::string shown(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& si
   for (const auto& [before, after] : sizes) {
     schema::CompactionCommittedT event;
     event.number = ++number;
+    event.trigger = trigger;
     event.tokens_before = before;
     event.tokens_after = after;
     journal::Batch batch;
@@ -54,6 +56,10 @@ TEST_CASE("compactions that free little are warned of once") {
   CHECK(warnings(text) == 1);
   CHECK_THAT(text, Contains("the last 3 compactions each freed less than a quarter") &&
                        Contains("compaction_cap_tokens"));
+}
+
+TEST_CASE("compactions that a provider's refusal began say nothing of the cap") {
+  CHECK(warnings(shown({{1'000, 900}, {1'000, 900}, {1'000, 900}}, "overflow")) == 0);
 }
 
 TEST_CASE("a refused summary is tried again or left out by one letter or word") {

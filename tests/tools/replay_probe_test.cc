@@ -163,6 +163,10 @@ TEST_CASE("an answer that never came is not one that the model did not know") {
   CHECK(tally["unanswered"] == report["probes"]);
   CHECK(tally["answers"] == 0);
   CHECK(tally["not_known"] == 0);
+  // Of no answers there is no gap.
+  const auto told =
+      replayed.probe({"--model", "fake:m", "--layer", "questions", "--replicates", "1", "--yes"});
+  CHECK_THAT(told.out, Contains("NO ANSWER") && !Contains("+0 points"));
 }
 
 TEST_CASE("a prompt that the endpoint will not take is passed over, and tried again") {
@@ -222,6 +226,11 @@ TEST_CASE("mistakes around probes are named") {
   expect({"--model", "fake:m", "--replicates", "101"}, "from 1 to 100, not 101");
   expect({"--model", "fake:m", "--only", "mechanic"}, "did you mean 'mechanical'");
   expect({"--model", "fake:other", "--yes", "--max-cost", "1"}, "no price for fake:other");
+  // A plan with a scenario that is not there is no plan.
+  const auto none = replayed.probe({"--model", "script:" + replayed.place.str() + "/none.toml"});
+  CHECK(none.code == 3);
+  CHECK_THAT(none.err, Contains("none.toml") && Contains("No such file"));
+  CHECK(none.out.empty());
   CHECK(replayed.server.requests().empty());
 }
 

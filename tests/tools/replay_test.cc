@@ -444,6 +444,37 @@ TEST_CASE("a model that refuses from the start leaves the replay open") {
   CHECK_THAT(again.out, Contains("60 of 60 summaries made"));
 }
 
+TEST_CASE("a reply that was cut off costs at most its price, in the report as in the run") {
+  Recorded recorded;
+  std::size_t asked = 0;
+  FailingModel model;
+  recorded.server.answer_with([&](const SeenRequest& request) -> ServerScript {
+    // Cut once, in the middle of the stream.
+    if (++asked == 1) {
+      return {send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: "
+                   "900\r\n\r\ndata: {\"id\":\"r\",\"choices\":[]}\n\n"),
+              cut()};
+    }
+    return model(request);
+  });
+  const auto run =
+      recorded.replay({"run", "--name", "r", "--model", "fake:m", "--only", "moved-16000",
+                       "--sessions", "s1", "--prices", recorded.prices()});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  // Why it waited is said.
+  CHECK_THAT(run.err, Contains("fake:m at ") && Contains("trying again in ") &&
+                          Contains("(attempt 2 of 5)"));
+  CHECK_THAT(run.out, Contains("at most (1 call without an answer may have been billed)"));
+  const auto shown = recorded.replay({"report", "r", "--prices", recorded.prices()});
+  CHECK_THAT(shown.out, Contains("at most $") && !Contains("not known"));
+  const Json report =
+      json_lines(recorded.replay({"report", "r", "--prices", recorded.prices(), "--json"}).out)
+          .at(0);
+  CHECK(arm(report, "moved-16000")["at_most_calls"] == 1);
+  CHECK(arm(report, "moved-16000")["unknown_calls"] == 0);
+}
+
 TEST_CASE("mistakes around replays are named") {
   Recorded recorded;
   const auto expect = [&](std::vector<std::string> arguments, int code, const std::string& said) {
@@ -456,6 +487,7 @@ TEST_CASE("mistakes around replays are named") {
   expect({"show"}, 2, "needs a recorded compaction");
   expect({"show", "s1@1"}, 3, "has no compaction at version 1");
   expect({"show", "s1@x"}, 2, "SESSION@VERSION");
+  expect({"show", "s9@20"}, 3, "there is no session 's9'");
   expect({"report", "s1"}, 2, "is not a replay");
   expect({"run", "--only", "old"}, 2, "there is no arm 'old'");
   expect({"run", "--only", "old-3000"}, 2, "names no model");
@@ -465,6 +497,8 @@ TEST_CASE("mistakes around replays are named") {
   expect({"run", "--name", "m", "--seed", "3"}, 2, "--seed does not go with it");
   expect({"run", "--replicates", "0"}, 2, "--replicates must be");
   expect({"session", "s1", "s2"}, 2, "takes nothing else");
+  expect({"session", "m"}, 2, "session m is a replay");
+  expect({"run", "--model", "fake:m\x1b[2J"}, 2, "control characters");
   expect({"list", "--seed", "3"}, 2, "'replay list' takes no --seed; its options are: --sessions");
   expect({"show", "s1@20", "--case", "x"}, 2, "'replay show' takes no --case");
   expect({"list", "--sessions", "s9"}, 3, "there is no session 's9'");

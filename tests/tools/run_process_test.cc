@@ -78,6 +78,36 @@ TEST_CASE("a scenario is found again from any folder") {
   CHECK(place.file("out") == "later\n");
 }
 
+TEST_CASE("an open turn keeps the limit it began with, and resume says so") {
+  const Place place;
+  place.scenario("wait.toml",
+                 "[[response]]\n[[response.call]]\ntool = \"run_shell\"\n"
+                 "arguments = { command = \"echo > ../begun; cat ../gate\" }\n"
+                 "[[response]]\ntext = \"later\"\n");
+  CHECK(
+      place("mkfifo ../begun ../gate; $daybook run --session s --max-iterations 5 "
+            "--approval-mode bypass-approvals --model script:../wait.toml go > ../out 2> ../err & "
+            "read line < ../begun; kill -9 $!; wait $!") == 128 + 9);
+  // The command's outcome is not known, so that the turn stays open.
+  CHECK(place("$daybook resume s --max-iterations 2 > ../out 2> ../err") != 0);
+  CHECK_THAT(place.file("err"),
+             Catch::Contains("the turn goes on with the limit it began with: 5 model responses"));
+  CHECK(place("$daybook resume s --max-iterations 5 > ../out 2> ../err") != 0);
+  CHECK_THAT(place.file("err"), !Catch::Contains("the limit it began with"));
+}
+
+TEST_CASE("a relative DAYBOOK_HOME is meant from where the command starts, for its children too") {
+  const Place place;
+  place.scenario("home.toml",
+                 "[[response]]\n[[response.call]]\ntool = \"run_shell\"\n"
+                 "arguments = { command = \"cd / && echo $DAYBOOK_HOME\" }\n"
+                 "[[response]]\ntext = \"done\"\n");
+  CHECK(place("export DAYBOOK_HOME=../own; $daybook run --session s --approval-mode "
+              "bypass-approvals --model script:../home.toml go > ../out 2> ../err") == 0);
+  CHECK(place("DAYBOOK_HOME=../own $daybook log s --full > ../out") == 0);
+  CHECK_THAT(place.file("out"), Catch::Contains(place.dir.str("own")));
+}
+
 TEST_CASE("a session whose workspace is gone is refused before a model is asked") {
   const Place place;
   CHECK(place("$daybook run --session s --workspace ../more --model script:../answer.toml go "
