@@ -162,6 +162,23 @@ void CacheAttributor::attribute(CallVerdict& verdict, const Baseline& baseline) 
   if (std::ranges::any_of(verdict.lost, is_provider)) verdict.hint = provider_hint(call);
 }
 
+void CacheAttributor::by_figures(CallVerdict& verdict) {
+  const CacheCall& call = *verdict.call;
+  if (!verdict.measured) {
+    ladder_.pass(call);
+    return;
+  }
+  auto finding = ladder_.take(call, book_.rules(call));
+  if (finding.first) verdict.fresh_leaf = Leaf::cold;
+  verdict.since = finding.since;
+  verdict.life_s = finding.life_s;
+  verdict.contradicted = finding.contradicted;
+  for (auto& [causes, tokens] : finding.lost) {
+    verdict.lost.push_back({std::move(causes), tokens});
+  }
+  verdict.fresh = verdict.input - verdict.read - verdict.lost_tokens();
+}
+
 CallVerdict CacheAttributor::take(CacheCall given) {
   completer_.complete(given, scale_.tokens_per_byte());
   CallVerdict verdict;
@@ -173,21 +190,19 @@ CallVerdict CacheAttributor::take(CacheCall given) {
     verdict.read = std::min(call.read(), verdict.input);
   }
   if (call.evidence == schema::Evidence::usage_only) {
-    if (verdict.measured) {
-      auto finding = ladder_.take(call, book_.rules(call));
-      if (finding.first) verdict.fresh_leaf = Leaf::cold;
-      verdict.since = finding.since;
-      for (auto& [causes, tokens] : finding.lost) {
-        verdict.lost.push_back({std::move(causes), tokens});
-      }
-    }
-    verdict.fresh = verdict.input - verdict.read - verdict.lost_tokens();
+    by_figures(verdict);
     return verdict;
   }
   const Baseline baseline = baseline_of(call);
   if (baseline.call == nullptr || baseline.cold) verdict.fresh_leaf = Leaf::cold;
   if (!baseline.cold) verdict.baseline = baseline.call;
-  if (verdict.baseline != nullptr) verdict.since = verdict.baseline->start;
+  if (verdict.baseline != nullptr) {
+    const auto& marks = verdict.baseline->marks;
+    verdict.since = verdict.baseline->start;
+    verdict.life_s = book_.rules(*verdict.baseline)
+                         .life_s(marks.empty() ? schema::CacheTtl::none : marks.back().ttl)
+                         .least;
+  }
   if (verdict.measured && !call.segments.empty()) {
     const Prompt prompt = layout(call, book_.rules(call), {});
     // The figure for a marker goes first: providers count a few tokens behind the last one.

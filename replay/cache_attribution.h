@@ -35,6 +35,7 @@ struct CallVerdict {
   std::shared_ptr<const CacheCall> call;
   std::shared_ptr<const CacheCall> baseline;  // what it could have read from; null: nothing
   std::int64_t since = 0;                     // start of the call it goes on from; 0: not known
+  std::uint64_t life_s = 0;                   // of what that one left; 0: not known
   bool measured = false;                      // the input tokens were reported
   std::uint64_t input = 0;
   std::uint64_t read = 0;
@@ -70,6 +71,7 @@ class CacheAttributor {
   Baseline baseline_of(const CacheCall& call);
   Shared predecessor(const CacheCall& call) const;
   Shared shared_beginning(const CacheCall& call) const;
+  void by_figures(CallVerdict& verdict);
   void attribute(CallVerdict& verdict, const Baseline& baseline);
   void remember(const CallVerdict& verdict);
   std::string provider_hint(const CacheCall& call) const;

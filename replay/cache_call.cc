@@ -125,8 +125,8 @@ const Json* at_path(const Json& object, std::initializer_list<const char*> path)
   return at;
 }
 
-std::size_t length_of(const RequestSegments::List& list) {
-  return list == nullptr ? 0 : list->size();
+std::span<const BlobRef> refs_of(const RequestSegments::List& list) {
+  return list == nullptr ? std::span<const BlobRef>() : std::span<const BlobRef>(*list);
 }
 
 struct ParamSource {
@@ -138,8 +138,9 @@ struct ParamSource {
 
 std::optional<std::uint64_t> CacheCall::input() const {
   if (usage.input_total) return usage.input_total;
-  if (!usage.input_uncached) return std::nullopt;
-  return *usage.input_uncached + usage.cache_read.value_or(0) + usage.cache_write.value_or(0);
+  // Reads that are counted apart belong to it: without them it is not known.
+  if (!usage.input_uncached || !usage.cache_read) return std::nullopt;
+  return *usage.input_uncached + *usage.cache_read + usage.cache_write.value_or(0);
 }
 
 std::optional<std::uint64_t> CacheCall::uncached() const {
@@ -211,30 +212,28 @@ CacheSegment CallReader::segment(const BlobRef& ref, CacheArea area) {
 const SegmentList& CallReader::segments(const Call& call, const std::string& chain) {
   static const SegmentList kNone;
   const RequestSegments& request = call.request;
-  if (!request.tools && !request.system && !request.messages) return kNone;
+  if (!request.tools && !request.system && request.messages.empty()) return kNone;
   Latest& latest = latest_[chain];
-  const auto begins = [](const RequestSegments::List& whole, const RequestSegments::List& start) {
-    if (whole == start || length_of(start) == 0) return true;
-    return length_of(start) <= length_of(whole) &&
-           std::equal(start->begin(), start->end(), whole->begin());
+  const auto same = [](const RequestSegments::List& a, const RequestSegments::List& b) {
+    return a == b || std::ranges::equal(refs_of(a), refs_of(b));
   };
-  const auto same = [&](const RequestSegments::List& a, const RequestSegments::List& b) {
-    return length_of(a) == length_of(b) && begins(a, b);
-  };
-  const bool grown = same(request.tools, latest.request.tools) &&
-                     same(request.system, latest.request.system) &&
-                     begins(request.messages, latest.request.messages);
-  const auto add = [&](const RequestSegments::List& list, std::size_t from, CacheArea area) {
-    for (std::size_t i = from; i < length_of(list); ++i) {
-      latest.segments.push_back(segment((*list)[i], area));
-    }
+  const auto& messages = request.messages;
+  const auto& before = latest.request.messages;
+  const bool begins =
+      before.size() <= messages.size() &&
+      (messages.shares(before) || std::equal(before.begin(), before.end(), messages.begin()));
+  const bool grown = begins && same(request.tools, latest.request.tools) &&
+                     same(request.system, latest.request.system);
+  const auto add = [&](std::span<const BlobRef> refs, CacheArea area) {
+    for (const BlobRef& ref : refs) latest.segments.push_back(segment(ref, area));
   };
   if (!grown) {
     latest.segments.clear();
-    add(request.tools, 0, CacheArea::tools);
-    add(request.system, 0, CacheArea::system);
+    add(refs_of(request.tools), CacheArea::tools);
+    add(refs_of(request.system), CacheArea::system);
   }
-  add(request.messages, grown ? length_of(latest.request.messages) : 0, CacheArea::messages);
+  add(std::span(messages.begin(), messages.end()).subspan(grown ? before.size() : 0),
+      CacheArea::messages);
   latest.request = request;
   return latest.segments;
 }
@@ -281,7 +280,7 @@ CacheCall CallReader::read(const Call& call) {
   }
   made.segments = segments(call, made.session + '\n' + made.lineage);
   const auto first_message =
-      static_cast<std::uint32_t>(made.segments.size() - length_of(call.request.messages));
+      static_cast<std::uint32_t>(made.segments.size() - call.request.messages.size());
   if (call.request.marker_ttl != schema::CacheTtl::none) {
     // The codec marks the end of what precedes the messages, too.
     if (first_message > 0) made.marks.push_back({first_message - 1, call.request.marker_ttl});

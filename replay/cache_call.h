@@ -69,11 +69,13 @@ struct CacheCall {
   std::string verdict;  // the provider's own, as JSON; "": none
   std::vector<std::string> changed;
 
-  /// All input tokens; absent when not measured.
+  /// All input tokens; absent when not measured. Without the writes it is the least they can be.
   std::optional<std::uint64_t> input() const;
   /// Uncached input tokens when it can be told.
   std::optional<std::uint64_t> uncached() const;
   std::uint64_t read() const { return usage.cache_read.value_or(0); }
+  /// Whether the writes are told, by themselves or inside a total.
+  bool writes_told() const { return usage.cache_write || usage.input_total; }
 };
 
 /// The bytes of a segment, when they are at hand.

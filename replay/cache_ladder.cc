@@ -15,6 +15,14 @@ std::uint64_t tolerance(const CacheRules& rules) {
   return std::max<std::uint64_t>(rules.granularity.most, 1);
 }
 
+/// Why a call of `input` tokens wrote nothing and read nothing.
+CauseSet left_nothing(std::uint64_t input, const CacheRules& rules) {
+  if (input < rules.min_tokens.least) return CauseSet::sole(Leaf::below_minimum);
+  auto leaves = leaves_of({"P6.missing", "U1"});
+  if (input < rules.min_tokens.most) leaves.push_back(Leaf::below_minimum);
+  return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
+}
+
 }  // namespace
 
 schema::CacheTtl written_ttl(const CacheCall& call) {
@@ -74,7 +82,8 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
     // Nothing at all: from the tools on, or the system, or nothing was marked, or it is gone.
     // Without a rung behind the system prompt the messages may be meant, too.
     add({"P2", "P3", "P4", "P5", "P6", "P8", "S1", "U1"});
-    if (last.cached < rules.min_tokens.most) add({"P7"});
+    // What is known to have been cached was long enough.
+    if (!rules.reports_writes && last.cached < rules.min_tokens.most) add({"P7"});
   } else {
     // Up to the end of an earlier call: the history diverged behind it. Anywhere else may be the
     // end of the system prompt or of the tools.
@@ -99,15 +108,40 @@ void CacheLadder::remember(Chain& chain, const Step& now, const CacheCall& call)
   if (chain.rungs.size() > kRungsKept) chain.rungs.erase(chain.rungs.begin());
 }
 
+CacheLadder::Chain& CacheLadder::chain_of(const CacheCall& call) {
+  if (chains_.size() > kChainsKept) {
+    chains_.erase(
+        std::ranges::min_element(chains_, {}, [](const auto& item) { return item.second.used; }));
+  }
+  Chain& chain = chains_[call.session + '\n' + call.lineage];
+  chain.used = ++clock_;
+  return chain;
+}
+
+/// More than anybody of the same scope is known to have left. What the first call of a chain reads,
+/// or the first with another model, may be older than the log.
+bool CacheLadder::contradicts(const Chain& chain, const Step& now, const CacheCall& call,
+                              const CacheRules& rules) {
+  std::uint64_t& left = left_[now.provider + '\n' + now.model];
+  const bool known = chain.any && chain.last.cached_known && chain.last.model == now.model &&
+                     chain.last.provider == now.provider;
+  const bool more = known && call.read() > left + tolerance(rules);
+  // Where writes are not reported, an answer may have been cached with its request.
+  const std::uint64_t answer = rules.reports_writes ? 0 : call.usage.output.value_or(0);
+  left = std::max({left, now.cached + answer, call.read()});
+  return more;
+}
+
 CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& rules) {
   const std::uint64_t input = *call.input();
   const std::uint64_t read = std::min(call.read(), input);
-  Chain& chain = chains_[call.session + '\n' + call.lineage];
+  Chain& chain = chain_of(call);
   Step now{call.start,
            call.first_byte,
            call.end,
            input,
            rules.reports_writes ? read + call.usage.cache_write.value_or(0) : input,
+           call.writes_told() || !rules.reports_writes,
            call.scope.model,
            call.scope.tier,
            call.scope.provider,
@@ -116,22 +150,25 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
   if (now.ttl == schema::CacheTtl::none && chain.any) now.ttl = chain.last.ttl;
   Finding finding;
   finding.first = !chain.any;
-  finding.since = chain.any ? chain.last.start : 0;
+  finding.contradicted = contradicts(chain, now, call, rules);
+  const Step& last = chain.last;
+  if (chain.any) {
+    finding.since = last.start;
+    finding.life_s = rules.life_s(last.ttl).least;
+  }
   if (chain.any && !call.usage.cache_read) {
-    finding.reusable = std::min(chain.last.cached, input);
+    finding.reusable = std::min(last.cached, input);
     if (finding.reusable > 0) {
       finding.lost.emplace_back(CauseSet::sole(Leaf::unmeasured), finding.reusable);
     }
-  } else if (chain.any && chain.last.cached == 0 && rules.reports_writes && read == 0) {
+  } else if (chain.any && last.cached == 0 && rules.reports_writes && read == 0) {
     // The call before left nothing: it was too short, or had no marker.
-    finding.reusable = std::min(chain.last.input, input);
-    const bool is_short = chain.last.input < rules.min_tokens.least;
-    finding.lost.emplace_back(
-        is_short ? CauseSet::sole(Leaf::below_minimum)
-                 : CauseSet::of(CauseSet::Relation::one_of, leaves_of({"P6.missing", "P7", "U1"})),
-        finding.reusable);
+    if (last.cached_known) {
+      finding.reusable = std::min(last.input, input);
+      finding.lost.emplace_back(left_nothing(last.input, rules), finding.reusable);
+    }
   } else if (chain.any) {
-    finding.reusable = std::min(chain.last.cached, input);
+    finding.reusable = std::min(last.cached, input);
     if (read < finding.reusable) {
       const std::uint64_t lost = finding.reusable - read;
       finding.lost.emplace_back(lost < tolerance(rules) ? CauseSet::sole(Leaf::granularity)
@@ -140,13 +177,25 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
     }
   }
   remember(chain, now, call);
-  chain.used = ++clock_;
-  if (chains_.size() > kChainsKept) {
-    const auto oldest =
-        std::ranges::min_element(chains_, {}, [](const auto& item) { return item.second.used; });
-    chains_.erase(oldest);
-  }
   return finding;
+}
+
+void CacheLadder::pass(const CacheCall& call) {
+  Chain& chain = chain_of(call);
+  if (!chain.any) return;
+  Step& last = chain.last;
+  const bool same = last.model == call.scope.model && last.tier == call.scope.tier &&
+                    last.provider == call.scope.provider && last.region == call.scope.region;
+  // What lies before a compaction, or in another scope, is not what the next call goes on from.
+  if (!same || call.after_compaction) last.cached = 0;
+  last.cached_known = false;
+  last.start = call.start;
+  last.first_byte = call.first_byte;
+  last.end = call.end;
+  last.model = call.scope.model;
+  last.tier = call.scope.tier;
+  last.provider = call.scope.provider;
+  last.region = call.scope.region;
 }
 
 }  // namespace daybook::replay

@@ -19,11 +19,15 @@ class CacheLadder {
     std::uint64_t reusable = 0;  // what could have been read
     bool first = false;          // of its chain
     std::int64_t since = 0;      // start of the call before; 0: not known
+    std::uint64_t life_s = 0;    // of what the call before left; 0: there is none
+    bool contradicted = false;   // read more than any call of its scope is known to have left
     std::vector<std::pair<CauseSet, std::uint64_t>> lost;
   };
 
   /// `call` must have input(). Calls of a chain come in the order of their starts.
   Finding take(const CacheCall& call, const CacheRules& rules);
+  /// A call without input(): what it left is not known, and it kept alive what was there.
+  void pass(const CacheCall& call);
 
  private:
   struct Step {
@@ -31,7 +35,8 @@ class CacheLadder {
     std::int64_t first_byte = 0;
     std::int64_t end = 0;
     std::uint64_t input = 0;
-    std::uint64_t cached = 0;  // read or written
+    std::uint64_t cached = 0;  // read or written, as far as it is told
+    bool cached_known = true;
     std::string model;
     std::string tier;
     std::string provider;
@@ -48,9 +53,14 @@ class CacheLadder {
 
   CauseSet explain(const Chain& chain, const Step& now, const CacheCall& call,
                    const CacheRules& rules) const;
+  bool contradicts(const Chain& chain, const Step& now, const CacheCall& call,
+                   const CacheRules& rules);
   void remember(Chain& chain, const Step& now, const CacheCall& call);
+  Chain& chain_of(const CacheCall& call);
 
   std::map<std::string, Chain> chains_;
+  /// The most that a call is known to have left in the cache, by provider and model.
+  std::map<std::string, std::uint64_t> left_;
   std::uint64_t clock_ = 0;
 };
 

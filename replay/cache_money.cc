@@ -46,6 +46,17 @@ Money in_order(const PaidList& paid, std::uint64_t tokens, Money read) {
   return sum;
 }
 
+/// Fees that no token bears.
+void add_searches(CallMoney& money, std::uint64_t searches, const CacheRates& rates) {
+  if (!rates.search) {
+    money.unpriced_searches = searches;
+    return;
+  }
+  money.searches = *rates.search * searches;
+  money.total += money.searches;
+  money.ideal += money.searches;
+}
+
 /// Expired tokens are taken to be spread over the classes like all others.
 std::optional<Money> hour_extra(const CallVerdict& verdict, const PaidClasses& classes,
                                 const CacheRates& rates) {
@@ -88,11 +99,13 @@ CacheRates rates_of(const PriceBook& book, const CacheCall& call) {
 CacheRates CallPrices::of(const CacheCall& call) {
   CacheRates out;
   // A count that cannot be right has no price.
-  if (!class_counts(call.usage).plausible) return out;
+  const ClassCounts counts = class_counts(call.usage);
+  if (!counts.plausible) return out;
   const auto [rows, fresh] = rows_.try_emplace({call.scope.provider, call.scope.model});
   if (fresh) rows->second = book_.rows_for(call.scope.provider, call.scope.model);
   const CallRates rates =
-      call_rates(rows->second, call.usage, call.input().value_or(0), {call.start, call.start});
+      call_rates(rows->second, call.usage, call.input().value_or(counts.whole_input()),
+                 {call.start, call.start});
   if (!rates.usable()) return out;
   const auto price = [&](TokenClass what) -> std::optional<Money> {
     const auto one = rates.price(what, 1);
@@ -104,6 +117,7 @@ CacheRates CallPrices::of(const CacheCall& call) {
   if (!out.write_5m) out.write_5m = price(TokenClass::cache_write);
   out.write_1h = price(TokenClass::cache_write_1h);
   out.output = price(TokenClass::output);
+  out.search = price(TokenClass::web_search);
   return out;
 }
 
@@ -113,18 +127,20 @@ CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates) {
   money.waste.resize(verdict.lost.size());
   const PaidClasses classes = paid_classes(call);
   const std::uint64_t output = call.usage.output.value_or(0);
-  const std::uint64_t reads = verdict.read + verdict.lost_tokens();
+  const std::uint64_t read_here = verdict.measured ? verdict.read : call.read();
+  const std::uint64_t reads = read_here + verdict.lost_tokens();
   const auto known = [](const std::optional<Money>& rate, std::uint64_t tokens) {
     return rate.has_value() || tokens == 0;
   };
   const std::uint64_t all = classes.uncached + classes.write_5m + classes.write_1h;
   // Figures that contradict each other cannot be priced either.
-  const bool whole = all + verdict.read == verdict.input;
+  const bool whole = !verdict.measured || all + read_here == verdict.input;
   money.priced = whole && known(rates.uncached, classes.uncached) && known(rates.read, reads) &&
                  known(rates.write_5m, classes.write_5m) &&
                  known(rates.write_1h, classes.write_1h) && known(rates.output, output);
+  add_searches(money, call.usage.web_searches.value_or(0), rates);
   if (!money.priced) {
-    money.unpriced_tokens = verdict.input + output;
+    money.unpriced_tokens = std::max(verdict.input, all + read_here) + output;
     return money;
   }
   const Money read = rates.read.value_or(Money());
@@ -132,7 +148,7 @@ CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates) {
                     {classes.write_5m, rates.write_5m.value_or(Money())},
                     {classes.write_1h, rates.write_1h.value_or(Money())}}};
   const Money answer = rates.output.value_or(Money()) * output;
-  money.total = read * verdict.read + answer;
+  money.total += read * read_here + answer;
   for (const Paid& each : paid) money.total += each.rate * each.tokens;
   PaidList cheapest = paid;
   std::ranges::sort(cheapest, {}, &Paid::rate);
@@ -146,11 +162,22 @@ CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates) {
     at += tokens;
   }
   // Counted from the other side: what is read for less, and what is then left of each class.
-  money.ideal = read * reads + answer;
+  money.ideal += read * reads + answer;
   money.ideal += in_proportion(paid, std::max<std::uint64_t>(all, 1), at, all, Money());
   DAYBOOK_CHECK(money.total == money.ideal + money.wasted());
   money.hour_extra = hour_extra(verdict, classes, rates);
+  money.ping = read * reads;
+  money.writes_missing = !call.writes_told() && (rates.write_5m || rates.write_1h);
   return money;
+}
+
+std::optional<KeepWarm> keep_warm(const CallVerdict& verdict, const CallMoney& money) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t gap = verdict.call->start - verdict.since;
+  if (verdict.since == 0 || verdict.call->start == 0 || gap < 0 || verdict.life_s == 0) return {};
+  if (!money.priced) return {};
+  const auto pings = static_cast<std::uint64_t>(gap / kSecond) / verdict.life_s;
+  return KeepWarm{pings, money.ping * pings};
 }
 
 }  // namespace daybook::replay

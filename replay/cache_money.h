@@ -20,6 +20,7 @@ struct CacheRates {
   std::optional<Money> write_5m;  // and of writes whose lifetime is not told
   std::optional<Money> write_1h;
   std::optional<Money> output;
+  std::optional<Money> search;  // one
 };
 
 /// The prices at the time of the call. Where they are not known exactly, the lower bound.
@@ -52,11 +53,24 @@ struct CallMoney {
   /// What the writes that are left cost more when they are to live an hour, had every token that
   /// expired been read; absent: the provider has no such writes.
   std::optional<Money> hour_extra;
+  Money searches;  // fees of web searches, in total and ideal alike
+  std::uint64_t unpriced_searches = 0;
+  Money ping;                   // what reading the whole prefix once more costs
+  bool writes_missing = false;  // writes have a price, and were not reported: all is a lower bound
 
   Money wasted() const;
 };
 
+/// Of a call that is not measured: what it did report is paid, and nothing is lost.
 CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates);
+
+/// Requests that would have kept alive what the call goes on from.
+struct KeepWarm {
+  std::uint64_t pings = 0;
+  Money cost;
+};
+/// Nothing when times, lifetime or prices are not known.
+std::optional<KeepWarm> keep_warm(const CallVerdict& verdict, const CallMoney& money);
 
 /// Tokens of the classes that are not reads, in this order: uncached, 5 minutes, 1 hour.
 struct PaidClasses {

@@ -9,6 +9,21 @@ std::string chain_of(const CacheCall& call) {
   return call.session + '\n' + call.lineage;
 }
 
+/// What writes of an hour win back of one leaf's losses, their cost taken off.
+Money won_by_hours(const HourSum& session, Leaf leaf) {
+  Money won;
+  for (const auto& [each, money] : session.won) won += money;
+  if (won <= session.extra) return {};
+  // The first of the leaves bears the cost, as far as it can.
+  Money left = session.extra;
+  for (const auto& [each, money] : session.won) {
+    const Money borne = std::min(left, money);
+    if (each == leaf) return money - borne;
+    left -= borne;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string introduced_by(const CallVerdict& verdict, const CachePortion& portion) {
@@ -45,12 +60,12 @@ void CacheReport::add(const CallVerdict& verdict, const CallMoney& money) {
   SessionSum& session = by_session[call.session];
   ++session.calls;
   session.evidence.insert(call.evidence);
+  note_money(verdict, money);
   if (!verdict.measured) {
     ++unmeasured_calls;
     ++by_cause[CauseSet::sole(Leaf::unmeasured)].calls;
     return;
   }
-  without_output += call.usage.output ? 0 : 1;
   contradictions += verdict.contradicted ? 1 : 0;
   const std::uint64_t lost_here = verdict.lost_tokens();
   input += verdict.input;
@@ -59,15 +74,10 @@ void CacheReport::add(const CallVerdict& verdict, const CallMoney& money) {
   CacheSum& new_here = fresh[std::string(code_of(verdict.fresh_leaf))];
   ++new_here.calls;
   new_here.tokens += verdict.fresh;
-  total += money.total;
-  ideal += money.ideal;
   waste += money.wasted();
-  unpriced_tokens += money.unpriced_tokens;
-  unpriced_calls += money.priced ? 0 : 1;
   session.input += verdict.input;
   session.read += verdict.read;
   session.lost += lost_here;
-  session.total += money.total;
   session.waste += money.wasted();
   for (std::size_t i = 0; i < verdict.lost.size(); ++i) {
     const CachePortion& portion = verdict.lost[i];
@@ -91,6 +101,23 @@ void CacheReport::add(const CallVerdict& verdict, const CallMoney& money) {
         money.wasted(), money.priced});
 }
 
+/// What a call was paid, measured or not.
+void CacheReport::note_money(const CallVerdict& verdict, const CallMoney& money) {
+  const CacheCall& call = *verdict.call;
+  const bool any = call.usage.any();
+  without_usage += any ? 0 : 1;
+  without_output += any && !call.usage.output ? 1 : 0;
+  without_write += verdict.measured && money.writes_missing ? 1 : 0;
+  total += money.total;
+  ideal += money.ideal;
+  unpriced_tokens += money.unpriced_tokens;
+  unpriced_calls += money.priced ? 0 : 1;
+  searches += call.usage.web_searches.value_or(0);
+  search_fees += money.searches;
+  unpriced_searches += money.unpriced_searches;
+  by_session[call.session].total += money.total;
+}
+
 void CacheReport::note_hours(const CallVerdict& verdict, const CallMoney& money) {
   constexpr std::int64_t kHour = 3'600'000'000'000;
   HourSum& sum = hours_by_session[verdict.call->session];
@@ -98,15 +125,21 @@ void CacheReport::note_hours(const CallVerdict& verdict, const CallMoney& money)
   if (money.hour_extra) sum.extra += *money.hour_extra;
   // Behind a longer gap the tokens would have expired as well.
   const auto before = latest_start_.find(chain_of(*verdict.call));
-  const std::int64_t since = verdict.baseline != nullptr     ? verdict.baseline->start
+  const std::int64_t since = verdict.since != 0              ? verdict.since
                              : before != latest_start_.end() ? before->second
                                                              : verdict.call->start - kHour;
-  if (verdict.call->start - since >= kHour) return;
+  const bool within = verdict.call->start - since < kHour;
+  const auto pings = keep_warm(verdict, money);
   for (std::size_t i = 0; i < verdict.lost.size(); ++i) {
     const CauseSet& causes = verdict.lost[i].causes;
     if (causes.relation != CauseSet::Relation::sole) continue;
-    if (remedy_cost(causes.leaves.front()) != RemedyCost::hour) continue;
-    sum.won[causes.leaves.front()] += money.waste[i].point;
+    const Leaf leaf = causes.leaves.front();
+    if (remedy_cost(leaf) != RemedyCost::hour) continue;
+    const Money lost_here = money.waste[i].point;
+    if (within) sum.won[leaf] += lost_here;
+    if (!pings) continue;
+    auto& pinged = within ? sum.pinged : sum.pinged_long;
+    pinged[leaf] += lost_here > pings->cost ? lost_here - pings->cost : Money();
   }
 }
 
@@ -123,23 +156,21 @@ std::optional<Money> CacheReport::recoverable(const CauseSet& causes) const {
   if (causes.relation == CauseSet::Relation::joint) return {};
   const Leaf leaf = causes.leaves.front();
   Money sum;
-  bool sold = false;
+  bool told = false;
   for (const auto& [name, session] : hours_by_session) {
-    const auto own = session.won.find(leaf);
-    if (own == session.won.end() || !session.sold) continue;
-    sold = true;
-    Money won;
-    for (const auto& [each, money] : session.won) won += money;
-    if (won <= session.extra) continue;
-    // The first of the leaves bears the cost, as far as it can.
-    Money left = session.extra;
-    for (const auto& [each, money] : session.won) {
-      const Money borne = std::min(left, money);
-      if (each == leaf) sum += money - borne;
-      left -= borne;
+    const auto pinged = [&](const std::map<Leaf, Money>& won) {
+      const auto own = won.find(leaf);
+      told = told || own != won.end();
+      return own == won.end() ? Money() : own->second;
+    };
+    sum += pinged(session.pinged_long);
+    if (!session.sold) sum += pinged(session.pinged);
+    if (session.sold && session.won.contains(leaf)) {
+      told = true;
+      sum += won_by_hours(session, leaf);
     }
   }
-  if (!sold) return {};
+  if (!told) return {};
   return std::min(sum, found->second.waste);
 }
 

@@ -19,11 +19,15 @@ struct CacheSum {
   std::uint64_t unpriced_tokens = 0;  // of `tokens`
 };
 
-/// What writes that live an hour would do for one session.
+/// What longer lives would do for one session. Losses by leaf.
 struct HourSum {
-  std::map<Leaf, Money> won;  // by leaf: losses behind gaps of less than an hour
+  std::map<Leaf, Money> won;  // by writes that live an hour: behind gaps of less than that
   Money extra;                // what its writes would cost more
   bool sold = true;           // every call's provider has such writes
+  /// By pings, each gap for itself and where they cost less than was lost: behind the gaps of
+  /// `won`, and behind those that are longer.
+  std::map<Leaf, Money> pinged;
+  std::map<Leaf, Money> pinged_long;
 };
 
 struct SessionSum {
@@ -62,7 +66,9 @@ class CacheReport {
   void add(const CallVerdict& verdict, const CallMoney& money);
 
   std::uint64_t calls = 0;
-  std::uint64_t unmeasured_calls = 0;  // no usage at all
+  std::uint64_t unmeasured_calls = 0;  // their whole input is not known: in no sum of tokens
+  std::uint64_t without_usage = 0;     // of them, those that reported nothing
+  std::uint64_t without_write = 0;     // measured, but for the writes: a lower bound
   std::uint64_t without_output = 0;    // with usage, but not the output's
   std::uint64_t contradictions = 0;    // read more than the rules allow
   std::uint64_t input = 0;
@@ -74,13 +80,17 @@ class CacheReport {
   Money waste;
   std::uint64_t unpriced_tokens = 0;
   std::uint64_t unpriced_calls = 0;
+  std::uint64_t searches = 0;  // on the web
+  Money search_fees;           // in total and ideal
+  std::uint64_t unpriced_searches = 0;
   std::map<CauseSet, CacheSum> by_cause;
   std::map<std::string, CacheSum> by_introduced;
   std::map<std::string, SessionSum> by_session;
   std::map<std::string, HourSum> hours_by_session;
   /// What the remedy of a cause would win back, its own cost taken off; never more than its waste.
   /// Arithmetic over the recorded figures, not a simulation: remedies of expiry are taken where
-  /// they pay, session by session. Absent: not to be told.
+  /// they pay; writes of an hour session by session, pings behind each gap that such writes do not
+  /// bridge. Absent: not to be told.
   std::optional<Money> recoverable(const CauseSet& causes) const;
   Money recoverable() const;  // of all causes of which it can be told
   /// By the provider's label and our agreement with it.
@@ -93,6 +103,7 @@ class CacheReport {
 
  private:
   void keep(CostlyCall call);
+  void note_money(const CallVerdict& verdict, const CallMoney& money);
   void note_hours(const CallVerdict& verdict, const CallMoney& money);
 
   std::size_t kept_;

@@ -100,8 +100,11 @@ void CacheTrial::find_causes() {
   }
   const auto point = baseline_point();
   if (!point) return;
+  // What was cached, or had a beginning that was, is long enough.
+  const bool was_cached = !cold_ && before_rules_.reports_writes &&
+                          before_.read() + before_.usage.cache_write.value_or(0) > 0;
   if (const TokenCount count = scale_.at(before_prompt_, *point);
-      count.least < before_rules_.min_tokens.most) {
+      !was_cached && count.least < before_rules_.min_tokens.most) {
     causes_.push_back({Leaf::below_minimum,
                        fmt::format("about {} tokens, at least {} are cached", count.tokens,
                                    before_rules_.min_tokens.least),
@@ -140,6 +143,8 @@ void CacheTrial::find_time_causes() {
   }
   const auto life = static_cast<std::int64_t>(before_rules_.life_s(entry.ttl).least) * kSecond;
   const std::int64_t gap = now_.start - entry.touched;
+  // Without a time nothing says that anything expired, or was not there yet.
+  if (now_.start == 0 || entry.touched == 0) return;
   if (gap >= life) {
     const bool generating = before_.end != 0 && now_.start - before_.end < life;
     causes_.push_back(
@@ -257,6 +262,7 @@ CacheRead CacheTrial::read(Mask mask, bool fine) {
   ReadOptions options;
   options.world = world_;
   options.ignore_granularity = fine;
+  options.ignore_life = options.ignore_readable = now_.start == 0 || before_.start == 0;
   LayoutOptions how{world_.maybe_scopes, std::nullopt};
   for (std::size_t i = 0; i < causes_.size(); ++i) {
     if ((mask & (Mask{1} << std::min(i, kMostCauses - 1))) == 0) continue;
@@ -403,7 +409,11 @@ TrialResult CacheTrial::run() {
     if (ideal > from) result.lost.push_back({undecided(actual), ideal - from, {}});
   }
   const std::uint64_t top = std::max(ideal, actual);
-  if (raw > top) result.lost.push_back({CauseSet::sole(Leaf::granularity), raw - top, {}});
+  // Without blocks, or beyond one, it is only the estimate of the tokens that is off.
+  const std::uint64_t block = std::max<std::uint64_t>(rules_.granularity.most, 1);
+  if (const std::uint64_t rest = std::min(raw - std::min(raw, top), block - 1); rest > 0) {
+    result.lost.push_back({CauseSet::sole(Leaf::granularity), rest, {}});
+  }
   return result;
 }
 

@@ -144,16 +144,12 @@ RequestSegments CallFold::segments(const schema::ModelRequested& it) const {
   if (const auto base = requests_.find(it.base()); base != requests_.end()) made = base->second;
   if (it.tools() != nullptr) made.tools = list_of(it.tools());
   if (it.system() != nullptr) made.system = list_of(it.system());
-  auto messages = std::make_shared<std::vector<BlobRef>>();
-  if (made.messages != nullptr && it.shared() <= made.messages->size()) {
-    messages->assign(made.messages->begin(), made.messages->begin() + it.shared());
-  }
+  made.messages.shorten(it.shared() <= made.messages.size() ? it.shared() : 0);
   if (it.appended() != nullptr) {
     for (const schema::Segment* segment : *it.appended()) {
-      messages->push_back(BlobRef::from(&segment->blob()));
+      made.messages.push_back(BlobRef::from(&segment->blob()));
     }
   }
-  made.messages = std::move(messages);
   made.markers.clear();
   if (it.markers() != nullptr) made.markers.assign(it.markers()->begin(), it.markers()->end());
   made.marker_ttl = it.marker_ttl();
@@ -250,6 +246,7 @@ void CallFold::finish(const schema::Event& event) {
   call.session = session_;
   call.id = {event.id()->hi(), event.id()->lo()};
   call.version = event.version();
+  if (event.provenance() != nullptr) call.again = !told_.insert(call.id).second;
   if (const auto found = compactions_.find(call.lineage); found != compactions_.end()) {
     call.after_compaction = true;
     call.compacted_from = found->second.from;

@@ -6,11 +6,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "replay/growing_list.h"
 #include "schema/event.h"
 
 namespace daybook::replay {
@@ -46,7 +48,7 @@ struct RequestSegments {
   using List = std::shared_ptr<const std::vector<BlobRef>>;
   List tools;
   List system;
-  List messages;
+  GrowingList<BlobRef> messages;
   std::vector<std::uint32_t> markers;  // message indexes that carry a cache marker
   schema::CacheTtl marker_ttl = schema::CacheTtl::none;
 };
@@ -78,6 +80,8 @@ struct Call {
   std::int64_t first_byte_at = 0;
   std::int64_t ended_at = 0;
   bool answered = true;  // false: failed or abandoned; may have been billed
+  /// The same session, of the same file or journal, told this call before: as it was by then.
+  bool again = false;
   /// 0: the response itself. n: the n-th pass by which the provider compacted the context for it,
   /// billed besides and not in the response's own figures.
   std::uint32_t pass = 0;
@@ -131,6 +135,7 @@ class CallFold {
     std::optional<std::uint64_t> to;
   };
   std::unordered_map<std::string, Compaction> compactions_;  // by lineage, since its last call
+  std::set<Uuid> told_;  // calls of an imported session: a log that grew may tell one again
 };
 
 }  // namespace daybook::replay

@@ -169,6 +169,7 @@ void CallTable::grow() {
 
 void CallTable::add(const Call& call) {
   if ((calls_.size() + 1) * 10 > slots_.size() * 7) grow();
+  if (!call.again) ++told_;
   StoredCall made = stored(call);
   Slot& slot = slot_of(call.id, hash_of(call.id));
   if (slot.call == 0) {
@@ -176,7 +177,6 @@ void CallTable::add(const Call& call) {
     slot.call = static_cast<std::uint32_t>(calls_.size());
     return;
   }
-  ++copies_;
   StoredCall& kept = calls_[slot.call - 1];
   const std::int64_t a = kept.started_at, b = made.started_at;
   const std::int64_t earliest = a == 0 ? b : b == 0 ? a : std::min(a, b);

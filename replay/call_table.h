@@ -41,8 +41,8 @@ class CallTable {
   void add(const Call& call);
 
   std::size_t size() const { return calls_.size(); }
-  /// Copies that were merged into another.
-  std::uint64_t copies() const { return copies_; }
+  /// Copies in other sessions or files that were merged into another.
+  std::uint64_t copies() const { return told_ - calls_.size(); }
   const std::vector<StoredCall>& calls() const { return calls_; }
   const CallSession& session_of(const StoredCall& call) const { return sessions_[call.session]; }
   const CallNames& names_of(const StoredCall& call) const { return names_[call.names]; }
@@ -73,7 +73,7 @@ class CallTable {
 
   std::vector<StoredCall> calls_;
   std::vector<Slot> slots_;
-  std::uint64_t copies_ = 0;
+  std::uint64_t told_ = 0;  // calls, each once in a session of a file
   std::vector<CallSession> sessions_;
   std::vector<CallNames> names_;
   std::vector<std::string> tools_;

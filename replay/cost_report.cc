@@ -102,8 +102,8 @@ class Reporter {
     const CallCost cost = price_call(rows_of(call), usage, moment);
     key_.clear();
     for (const GroupBy group : query_.by) key_.push_back(key(call, group));
-    sums_of_key().add(cost, call, usage.any());
-    report_.total.add(cost, call, usage.any());
+    sums_of_key().add(cost, usage);
+    report_.total.add(cost, usage);
     if (cost.why != Unpriced::no) note_unpriced(call, cost);
   }
 
@@ -179,19 +179,24 @@ std::uint64_t CostSums::written() const {
          of(TokenClass::cache_write);
 }
 
-void CostSums::add(const CallCost& call_cost, const StoredCall& call, bool any_usage) {
+void CostSums::add(const CallCost& call_cost, const CallUsage& usage) {
   ++calls;
   for (std::size_t i = 0; i < kTokenClasses; ++i) counts[i] += call_cost.counts.of[i];
   cost += call_cost.total;
   if (call_cost.why != Unpriced::no) ++unpriced_calls;
   unpriced_tokens += call_cost.unpriced_tokens;
   unpriced_searches += call_cost.unpriced_searches;
-  if (!any_usage) {
+  if (!usage.any()) {
     ++without_usage;
     return;
   }
-  if (!call_cost.counts.output_known) ++without_output;
-  ++by_authority[static_cast<std::size_t>(call.authority)];
+  const ClassCounts& classes = call_cost.counts;
+  without_input += classes.input_known ? 0 : 1;
+  without_read += classes.read_known ? 0 : 1;
+  without_write += classes.write_known ? 0 : 1;
+  without_output += classes.output_known ? 0 : 1;
+  unfinished += usage.authority == schema::Authority::lower_bound ? 1 : 0;
+  ++by_authority[static_cast<std::size_t>(authority_of(usage, classes))];
 }
 
 CostReport cost_report(const CallTable& table, const PriceBook& book, const Calendar& calendar,

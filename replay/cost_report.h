@@ -35,13 +35,18 @@ struct CostSums {
   std::uint64_t unpriced_calls = 0;  // with anything that has no price
   std::uint64_t unpriced_tokens = 0;
   std::uint64_t unpriced_searches = 0;
-  std::uint64_t without_usage = 0;   // calls that reported nothing; they may have been billed
-  std::uint64_t without_output = 0;  // calls whose output was not reported
-  std::array<std::uint64_t, 4> by_authority{};  // calls with usage, by schema::Authority
+  std::uint64_t without_usage = 0;  // calls that reported nothing; they may have been billed
+  /// Calls with usage that did not report a class: what it cost is in no sum.
+  std::uint64_t without_input = 0;
+  std::uint64_t without_read = 0;
+  std::uint64_t without_write = 0;
+  std::uint64_t without_output = 0;
+  std::uint64_t unfinished = 0;                 // calls whose log lacks the final figures
+  std::array<std::uint64_t, 4> by_authority{};  // calls with usage, by authority_of
 
   std::uint64_t of(TokenClass what) const { return counts[index_of(what)]; }
   std::uint64_t written() const;
-  void add(const CallCost& cost, const StoredCall& call, bool any_usage);
+  void add(const CallCost& cost, const CallUsage& usage);
 };
 
 struct CostRow {

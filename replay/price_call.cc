@@ -175,9 +175,19 @@ ClassCounts class_counts(const CallUsage& usage) {
   set(TokenClass::cache_write, writes - split);
   set(TokenClass::output, usage.output.value_or(0));
   set(TokenClass::web_search, usage.web_searches.value_or(0));
+  out.input_known = usage.input_uncached || usage.input_total;
+  out.read_known = usage.cache_read || usage.input_total;
+  out.write_known = usage.cache_write || usage.cache_write_5m || usage.cache_write_1h ||
+                    usage.input_total.has_value();
   out.output_known = usage.output.has_value();
   out.plausible = std::ranges::all_of(out.of, [](auto count) { return count <= kMostTokens; });
   return out;
+}
+
+schema::Authority authority_of(const CallUsage& usage, const ClassCounts& counts) {
+  const bool sure =
+      usage.authority == schema::Authority::exact || usage.authority == schema::Authority::derived;
+  return sure && !counts.whole() ? schema::Authority::lower_bound : usage.authority;
 }
 
 std::string_view name_of(Unpriced why) {
@@ -246,6 +256,13 @@ CallCost price_call(std::span<const PriceRow* const> rows, const CallUsage& usag
   out.counts = class_counts(usage);
   out.rates = call_rates(rows, usage, out.counts.whole_input(), moment);
   out.why = out.counts.plausible ? out.rates.why : Unpriced::implausible;
+  constexpr std::array kWrites = {TokenClass::cache_write, TokenClass::cache_write_5m,
+                                  TokenClass::cache_write_1h};
+  const auto sold = [&](TokenClass what) { return out.rates.low[what].has_value(); };
+  // Where nobody bills writes, nobody reports them.
+  if (out.rates.row != nullptr && std::ranges::none_of(kWrites, sold)) {
+    out.counts.write_known = true;
+  }
   const bool usable = out.rates.usable() && out.counts.plausible;
   for (std::size_t i = 0; i < kTokenClasses; ++i) {
     const auto what = static_cast<TokenClass>(i);

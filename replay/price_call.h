@@ -23,6 +23,11 @@ struct ClassCounts {
   /// Tokens in `input` may also be of these classes, which the provider did not tell apart.
   bool input_may_be_read = false;
   bool input_may_be_written = false;
+  /// Whether the log tells a class, by itself or inside a total. What it does not tell is not zero:
+  /// whoever counts reads and writes apart from the input always writes them.
+  bool input_known = false;
+  bool read_known = false;
+  bool write_known = false;
   bool output_known = false;
   bool plausible = true;  // every figure is at most kMostTokens
 
@@ -30,8 +35,12 @@ struct ClassCounts {
   /// Uncached, read and written.
   std::uint64_t whole_input() const;
   std::uint64_t tokens() const;  // without web searches
+  bool whole() const { return input_known && read_known && write_known && output_known; }
 };
 ClassCounts class_counts(const CallUsage& usage);
+
+/// How far the figures can be trusted: with a class missing they are a lower bound.
+schema::Authority authority_of(const CallUsage& usage, const ClassCounts& counts);
 
 /// Why something has no price.
 enum class Unpriced : std::uint8_t {
@@ -84,7 +93,7 @@ struct CostLine {
 
 struct CallCost {
   CallRates rates;
-  ClassCounts counts;
+  ClassCounts counts;  // writes that are not told count as told where they have no price
   std::array<CostLine, kTokenClasses> lines;  // of the classes that were used
   std::size_t line_count = 0;
   MoneyRange total;  // of what is priced

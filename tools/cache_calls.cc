@@ -1,8 +1,5 @@
 #include "tools/cache_calls.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -13,6 +10,7 @@
 
 #include "replay/call.h"
 #include "tools/log_calls.h"
+#include "tools/log_losses.h"
 
 namespace daybook::tools {
 namespace {
@@ -152,20 +150,15 @@ replay::SegmentBytes segment_bytes(journal::Journal& journal) {
   };
 }
 
-Result<CacheLogLosses> visit_cache_log_calls(
+Result<std::vector<std::string>> visit_cache_log_calls(
     const std::vector<std::string>& paths,
     const std::function<Result<void>(const std::set<std::string>&)>& sessions,
     const CacheCallVisitor& visit) {
-  auto found = discover_logs(paths);
+  auto found = discover_given_logs(paths);
   if (!found) return fail(std::move(found.error()));
-  if (found->sources.empty() && found->unread.empty()) {
-    return fail(ErrorCode::not_found,
-                fmt::format("there is no log of a known kind in {}: docs/import.md lists the kinds",
-                            fmt::join(paths, ", ")));
-  }
   replay::CallReader reader({});
   std::vector<replay::CacheCall> calls;  // figures only, thus small
-  LogReport report = visit_log_calls(found->sources, {}, [&](const replay::Call& call) {
+  const LogReport report = visit_log_calls(found->sources, {}, [&](const replay::Call& call) {
     calls.push_back(reader.read(call));
     calls.back().evidence = schema::Evidence::usage_only;
   });
@@ -181,15 +174,7 @@ Result<CacheLogLosses> visit_cache_log_calls(
   for (auto* call : order) {
     if (!visit(std::move(*call))) break;
   }
-  CacheLogLosses losses;
-  losses.damaged_lines = report.damaged;
-  losses.conflicts = report.conflicts;
-  for (const auto* list : {&found->unread, &report.unread}) {
-    for (const SkippedFile& file : *list) {
-      losses.files.push_back(fmt::format("{}: {}", file.path, file.why));
-    }
-  }
-  return losses;
+  return losses_of(found->unread, report);
 }
 
 Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::string& only,

@@ -20,17 +20,10 @@ using CacheCallVisitor = std::function<bool(replay::CacheCall)>;
 Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::string& only,
                                         const CacheCallVisitor& visit);
 
-/// What reading log files left out.
-struct CacheLogLosses {
-  std::vector<std::string> files;  // that could not be read, and why
-  std::uint64_t damaged_lines = 0;
-  std::uint64_t conflicts = 0;  // responses whose records disagree
-};
-
 /// Visits the calls of log files and folders, figures only, in the order of their starts.
 /// `sessions` is first told which sessions there are; its error ends the visit. `not_found` when
-/// there is no log of a known kind.
-Result<CacheLogLosses> visit_cache_log_calls(
+/// there is no log of a known kind. What was lost comes back, as losses_of tells it.
+Result<std::vector<std::string>> visit_cache_log_calls(
     const std::vector<std::string>& paths,
     const std::function<Result<void>(const std::set<std::string>&)>& sessions,
     const CacheCallVisitor& visit);

@@ -13,6 +13,7 @@
 #include "tools/command.h"
 #include "tools/counted.h"
 #include "tools/format.h"
+#include "tools/log_losses.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"
 #include "tools/wanted_call.h"
@@ -72,28 +73,11 @@ Result<void> use_journal(const std::shared_ptr<journal::Journal>& journal, Calls
   return {};
 }
 
-void note_losses(const CacheLogLosses& losses, Calls& calls) {
-  for (const std::string& file : losses.files) {
-    calls.losses.push_back(file + "; its calls are missing");
-  }
-  if (losses.conflicts > 0) {
-    calls.losses.push_back(fmt::format("of {} the records disagree: figures are left out",
-                                       counted(losses.conflicts, "response", "responses")));
-  }
-  if (losses.damaged_lines > 0) {
-    calls.losses.push_back(
-        fmt::format("{} left out; `daybook import --dry-run` names the place",
-                    counted(losses.damaged_lines, "damaged line was", "damaged lines were")));
-  }
-}
-
-void use_logs(const Context& context, const Arguments& arguments, Calls& calls) {
-  std::vector<std::string> paths;
-  for (const std::string& path : arguments.list("PATH")) {
-    paths.push_back(path.starts_with('/') ? path : context.current_folder + '/' + path);
-  }
+Result<void> use_logs(const Context& context, const Arguments& arguments, Calls& calls) {
+  auto paths = given_logs(context, arguments);
+  if (!paths) return fail(paths.error());
   calls.exit_code_of_losses = kExitLosses;
-  calls.visit = [paths = std::move(paths), &calls](const CacheCallVisitor& visit) -> Result<void> {
+  calls.visit = [paths = std::move(*paths), &calls](const CacheCallVisitor& visit) -> Result<void> {
     const auto name_session = [&](const std::set<std::string>& sessions) -> Result<void> {
       const std::string given = calls.given_session();
       if (given.empty()) return {};
@@ -102,11 +86,12 @@ void use_logs(const Context& context, const Arguments& arguments, Calls& calls) 
       calls.set_session(*session);
       return {};
     };
-    const auto losses = visit_cache_log_calls(paths, name_session, visit);
+    auto losses = visit_cache_log_calls(paths, name_session, visit);
     if (!losses) return fail(losses.error());
-    note_losses(*losses, calls);
+    calls.losses = std::move(*losses);
     return {};
   };
+  return {};
 }
 
 Result<int> why(Context& context, const Arguments& arguments, Calls& calls,
@@ -122,7 +107,7 @@ Result<int> why(Context& context, const Arguments& arguments, Calls& calls,
     found = true;
     const auto money = money_of(verdict, replay::rates_of(prices, *verdict.call));
     if (arguments.flag("--json")) {
-      print_cache_call_json(context.out, verdict, money, calls.bytes);
+      print_cache_call_json(context.out, verdict, money, book.rules(*verdict.call), calls.bytes);
     } else {
       print_cache_call(context, verdict, money, book.rules(*verdict.call), calls.bytes);
     }
@@ -267,7 +252,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
     if (!journal) return fail(journal.error());
     DAYBOOK_TRY(use_journal(std::move(*journal), calls));
   } else {
-    use_logs(context, arguments, calls);
+    DAYBOOK_TRY(use_logs(context, arguments, calls));
   }
   if (calls.wanted) return why(context, arguments, calls, *prices);
   if (arguments.flag("--what-if")) return what_if(context, arguments, calls, *prices, *policy);

@@ -62,15 +62,36 @@ std::string kind_of(const replay::CauseSet& causes) {
   return same ? std::string(name_of(kind)) : "mixed";
 }
 
+/// What no sum holds, and what does not fit.
+void print_unknowns(Context& context, const CacheReport& report) {
+  const auto say = [&](std::uint64_t calls, std::string_view what) {
+    if (calls > 0) context.out << counted(calls, "call", "calls") << ' ' << what << '\n';
+  };
+  say(report.without_usage, "reported no usage");
+  say(report.unmeasured_calls - report.without_usage,
+      "did not report the whole input: no sum holds its tokens, and what was reported is in the "
+      "money");
+  say(report.without_write,
+      "did not report what was written to the cache: its tokens and money are in no sum");
+  say(report.without_output, "did not report the output: what it cost is not known and in no sum");
+  say(report.contradictions,
+      "read more than the cache rules allow: the rules are wrong there, or the cache is shared "
+      "more widely");
+}
+
 void print_totals(Context& context, const CacheReport& report) {
   std::uint64_t fresh = 0;
   for (const auto& [code, sum] : report.fresh) fresh += sum.tokens;
   context.out << fmt::format("{}, {} input tokens = {} read + {} lost + {} new\n",
                              counted(report.calls, "call", "calls"), grouped(report.input),
                              grouped(report.read), grouped(report.lost), grouped(fresh));
-  if (report.unpriced_calls < report.calls) {
+  if (report.unpriced_calls + report.without_usage < report.calls) {
     context.out << fmt::format("{} spent = {} with every cached token read + {} lost\n",
                                report.total.shown(), report.ideal.shown(), report.waste.shown());
+    if (!report.search_fees.is_zero()) {
+      context.out << fmt::format("{} of what was spent for {}\n", report.search_fees.shown(),
+                                 counted(report.searches, "web search", "web searches"));
+    }
     if (!report.recoverable().is_zero()) {
       context.out << fmt::format(
           "{} of what was lost would come back by the remedies, what they cost taken off\n",
@@ -81,20 +102,11 @@ void print_totals(Context& context, const CacheReport& report) {
     context.out << fmt::format("{} tokens of {} have no price\n", grouped(report.unpriced_tokens),
                                counted(report.unpriced_calls, "call", "calls"));
   }
-  if (report.unmeasured_calls > 0) {
-    context.out << counted(report.unmeasured_calls, "call", "calls") << " reported no usage\n";
+  if (report.unpriced_searches > 0) {
+    context.out << counted(report.unpriced_searches, "web search", "web searches")
+                << " without a price\n";
   }
-  if (report.without_output > 0) {
-    context.out << fmt::format(
-        "{} did not report the output: what it cost is not known and in no sum\n",
-        counted(report.without_output, "call", "calls"));
-  }
-  if (report.contradictions > 0) {
-    context.out << fmt::format(
-        "{} read more than the cache rules allow: the rules are wrong there, or the cache is "
-        "shared more widely\n",
-        counted(report.contradictions, "call", "calls"));
-  }
+  print_unknowns(context, report);
 }
 
 bool all_unpriced(const CacheSum& sum) {
@@ -122,59 +134,6 @@ void write_sum(JsonWriter& out, const CacheSum& sum) {
   out.member("calls", sum.calls).member("tokens", sum.tokens);
   out.member("waste_usd", sum.waste.exact());
   out.member("unpriced_tokens", sum.unpriced_tokens);
-}
-
-/// The texts on both sides of a difference of segments.
-struct Sides {
-  const replay::CacheCause* cause = nullptr;
-  replay::TextDifference difference;
-};
-
-std::optional<Sides> sides_of(const replay::CallVerdict& verdict,
-                              const replay::SegmentBytes& bytes) {
-  const replay::CacheCause* first = nullptr;
-  for (const auto& cause : verdict.causes) {
-    if (cause.segment && (first == nullptr || *cause.segment < *first->segment)) first = &cause;
-  }
-  if (first == nullptr || verdict.baseline == nullptr || !bytes) return std::nullopt;
-  const auto text = [&](const replay::CacheCall& call, std::uint32_t index) -> std::string {
-    if (index >= call.segments.size()) return {};
-    const auto& segment = call.segments[index];
-    return bytes(BlobRef{segment.raw, segment.bytes}).value_or("");
-  };
-  const std::string before = text(*verdict.baseline, first->before.value_or(*first->segment));
-  const std::string after = text(*verdict.call, *first->segment);
-  return Sides{first, replay::first_difference(before, after)};
-}
-
-/// What would have helped this call; for expiry that depends on how long the gap was.
-std::string remedy_of(replay::Leaf leaf, const replay::CallVerdict& verdict,
-                      const replay::CacheRules& rules) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const auto& info = info_of(leaf);
-  if (remedy_cost(leaf) != replay::RemedyCost::hour) return std::string(info.remedy);
-  const std::uint64_t prefix = verdict.read + verdict.lost_tokens();
-  if (prefix < rules.min_tokens.least) {
-    return fmt::format("none: no lifetime helps {} tokens, {} is the least that is cached",
-                       grouped(prefix), grouped(rules.min_tokens.least));
-  }
-  const auto gap =
-      static_cast<std::uint64_t>(verdict.since == 0 ? 0 : verdict.call->start - verdict.since);
-  const std::string pings =
-      fmt::format("a ping at least every {}, each of which reads the prefix",
-                  duration(rules.ttl_s.least * static_cast<std::uint64_t>(kSecond)));
-  if (rules.ttl_1h_s.most == 0) return pings + "; this provider sells no longer lifetime";
-  if (gap >= rules.ttl_1h_s.least * static_cast<std::uint64_t>(kSecond)) {
-    return fmt::format(
-        "the gap of {} outlasts one-hour markers too: {}; or compact before such a "
-        "pause, so that less is written again",
-        duration(gap), pings);
-  }
-  return std::string(info.remedy);
-}
-
-std::string name_of_call(const replay::CacheCall& call) {
-  return replay::call_name(call.session, call.version, call.id);
 }
 
 }  // namespace
@@ -235,7 +194,12 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.member("unpriced_calls", report.unpriced_calls);
     line.member("unpriced_tokens", report.unpriced_tokens);
     line.member("unmeasured_calls", report.unmeasured_calls);
+    line.member("without_usage", report.without_usage);
+    line.member("without_cache_write", report.without_write);
     line.member("without_output", report.without_output);
+    line.member("web_searches", report.searches);
+    line.member("web_searches_usd", report.search_fees.exact());
+    line.member("unpriced_web_searches", report.unpriced_searches);
     line.member("contradictions", report.contradictions).member("conserved", report.conserved());
     out << line.end_object().text() << '\n';
   }
@@ -271,7 +235,7 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     JsonWriter line;
     line.begin_object().member("line", "call").member("session", call.session);
     line.member("version", call.version).member("id", call.id).member("model", call.model);
-    line.member("started_at", rfc3339(call.start));
+    write_log_time(line, "started_at", call.start);
     line.member("evidence", evidence_name(call.evidence)).member("cause", call.causes);
     line.member("introduced_by", call.introduced).member("lost", call.lost);
     line.member("input", call.input).member("priced", call.priced);
@@ -284,101 +248,6 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.member("agreement", name_of(key.second)).member("calls", count);
     out << line.end_object().text() << '\n';
   }
-}
-
-void print_cache_call(Context& context, const replay::CallVerdict& verdict,
-                      const replay::CallMoney& money, const replay::CacheRules& rules,
-                      const replay::SegmentBytes& bytes) {
-  auto& out = context.out;
-  out << fmt::format("{}  {}  {}  {}\n", name_of_call(*verdict.call),
-                     short_time(verdict.call->start), one_line(verdict.call->scope.model),
-                     evidence_name(verdict.call->evidence));
-  if (!verdict.measured) {
-    out << "the call reported no usage\n";
-    return;
-  }
-  out << fmt::format("input {} = {} read + {} lost + {} new ({})\n", grouped(verdict.input),
-                     grouped(verdict.read), grouped(verdict.lost_tokens()), grouped(verdict.fresh),
-                     code_of(verdict.fresh_leaf));
-  if (verdict.baseline != nullptr) {
-    out << fmt::format("compared with {}\n", name_of_call(*verdict.baseline));
-  }
-  for (std::size_t i = 0; i < verdict.lost.size(); ++i) {
-    const auto& portion = verdict.lost[i];
-    out << fmt::format("\n{}: {} tokens, {}\n", portion.causes.code(), grouped(portion.tokens),
-                       money.priced
-                           ? fmt::format("{} extra ({} to {})", money.waste[i].point.shown(),
-                                         money.waste[i].low.shown(), money.waste[i].high.shown())
-                           : "unpriced");
-    for (const auto leaf : portion.causes.leaves) {
-      if (portion.causes.relation == replay::CauseSet::Relation::one_of) break;
-      const auto& info = info_of(leaf);
-      const auto cause = std::ranges::find(verdict.causes, leaf, &replay::CacheCause::leaf);
-      out << fmt::format("  {}: {}{}\n", info.code, info.meaning,
-                         cause == verdict.causes.end() ? "" : "; " + one_line(cause->detail));
-      if (const std::string remedy = remedy_of(leaf, verdict, rules); !remedy.empty()) {
-        out << fmt::format("  remedy: {}\n", remedy);
-      }
-      if (leaf == replay::Leaf::provider) out << fmt::format("  hint: {}\n", verdict.hint);
-    }
-  }
-  if (const auto sides = sides_of(verdict, bytes)) {
-    out << fmt::format("\nfirst difference: {}, byte {}\n", one_line(sides->cause->detail),
-                       sides->difference.byte);
-    out << fmt::format("  before: {}\n", one_line(sides->difference.before));
-    out << fmt::format("  now:    {}\n", one_line(sides->difference.after));
-  }
-  out << fmt::format("\nrules: {}; minimum {} tokens; lives {} s\n", rules.family,
-                     rules.min_tokens.least, rules.ttl_s.least);
-  if (const auto label = replay::vendor_verdict(verdict.call->verdict)) {
-    out << fmt::format("the provider said: {} ({})\n", one_line(label->label),
-                       name_of(compare(*label, verdict)));
-  }
-}
-
-void print_cache_call_json(std::ostream& out, const replay::CallVerdict& verdict,
-                           const replay::CallMoney& money, const replay::SegmentBytes& bytes) {
-  JsonWriter line;
-  line.begin_object().member("session", verdict.call->session);
-  line.member("version", verdict.call->version).member("model", verdict.call->scope.model);
-  line.member("evidence", evidence_name(verdict.call->evidence));
-  line.member("measured", verdict.measured).member("input", verdict.input);
-  line.member("read", verdict.read).member("new", verdict.fresh);
-  line.member("new_code", code_of(verdict.fresh_leaf));
-  if (verdict.baseline) line.member("compared_with", verdict.baseline->version);
-  line.key("lost").begin_array();
-  for (std::size_t i = 0; i < verdict.lost.size(); ++i) {
-    const auto& portion = verdict.lost[i];
-    line.begin_object().member("cause", portion.causes.code()).member("tokens", portion.tokens);
-    if (money.priced) {
-      line.member("waste_usd", money.waste[i].point.exact());
-      line.member("waste_low_usd", money.waste[i].low.exact());
-      line.member("waste_high_usd", money.waste[i].high.exact());
-    }
-    if (!portion.shares.empty()) {
-      line.key("shares").begin_array();
-      for (const auto share : portion.shares) line.value(share);
-      line.end_array();
-    }
-    line.end_object();
-  }
-  line.end_array();
-  line.key("differences").begin_array();
-  for (const auto& cause : verdict.causes) {
-    line.begin_object().member("leaf", code_of(cause.leaf)).member("detail", cause.detail);
-    line.end_object();
-  }
-  line.end_array();
-  if (const auto sides = sides_of(verdict, bytes)) {
-    line.key("first_difference").begin_object().member("where", sides->cause->detail);
-    line.member("byte", sides->difference.byte).member("before", sides->difference.before);
-    line.member("now", sides->difference.after).end_object();
-  }
-  if (const auto label = replay::vendor_verdict(verdict.call->verdict)) {
-    line.key("vendor").begin_object().member("label", label->label);
-    line.member("agreement", name_of(compare(*label, verdict))).end_object();
-  }
-  out << line.end_object().text() << '\n';
 }
 
 }  // namespace daybook::tools

@@ -5,6 +5,7 @@
 
 #include "replay/cache_report.h"
 #include "tools/command.h"
+#include "tools/json_writer.h"
 
 namespace daybook::tools {
 
@@ -17,8 +18,12 @@ void print_cache_call(Context& context, const replay::CallVerdict& verdict,
                       const replay::CallMoney& money, const replay::CacheRules& rules,
                       const replay::SegmentBytes& bytes);
 void print_cache_call_json(std::ostream& out, const replay::CallVerdict& verdict,
-                           const replay::CallMoney& money, const replay::SegmentBytes& bytes);
+                           const replay::CallMoney& money, const replay::CacheRules& rules,
+                           const replay::SegmentBytes& bytes);
 
 std::string_view evidence_name(schema::Evidence evidence);
+
+/// A member with a log's time (UTC ns), null for 0: the log does not tell it.
+void write_log_time(JsonWriter& out, std::string_view name, std::int64_t at);
 
 }  // namespace daybook::tools

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -14,9 +13,9 @@
 #include "tools/cost_calls.h"
 #include "tools/cost_explain.h"
 #include "tools/cost_print.h"
-#include "tools/counted.h"
 #include "tools/format.h"
 #include "tools/log_calls.h"
+#include "tools/log_losses.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"
 #include "tools/wanted_call.h"
@@ -100,7 +99,7 @@ Result<void> check_formats(const Arguments& arguments) {
 
 /// Says what is missing in the figures, the first of it one by one.
 void say_losses(Context& context, const std::vector<std::string>& losses) {
-  constexpr std::size_t kMostShown = 5;
+  constexpr std::size_t kMostShown = 12;
   for (std::size_t i = 0; i < std::min(losses.size(), kMostShown); ++i) {
     context.err << "daybook: " << printable(losses[i]) << '\n';
   }
@@ -145,36 +144,12 @@ Result<void> use_journal(Context& context, const Arguments& arguments, Calls& ca
   return {};
 }
 
-void note_losses(const std::vector<SkippedFile>& unread, const LogReport& report, Calls& calls) {
-  for (const auto* list : {&unread, &report.unread}) {
-    for (const SkippedFile& file : *list) {
-      calls.losses.push_back(fmt::format("{}: {}; its calls are missing", file.path, file.why));
-    }
-  }
-  if (report.conflicts > 0) {
-    calls.losses.push_back(fmt::format("of {} the records disagree: figures are left out",
-                                       counted(report.conflicts, "response", "responses")));
-  }
-  if (report.damaged > 0) {
-    calls.losses.push_back(
-        fmt::format("{} left out; `daybook import --dry-run` names the place",
-                    counted(report.damaged, "damaged line was", "damaged lines were")));
-  }
-}
-
 /// The calls of log files, which are read without being stored.
 Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls) {
-  std::vector<std::string> paths;
-  for (const std::string& path : arguments.list("PATH")) {
-    paths.push_back(path.starts_with('/') ? path : context.current_folder + '/' + path);
-  }
-  auto found = discover_logs(paths);
+  const auto paths = given_logs(context, arguments);
+  if (!paths) return fail(paths.error());
+  auto found = discover_given_logs(*paths);
   if (!found) return fail(std::move(found.error()));
-  if (found->sources.empty() && found->unread.empty()) {
-    return fail(ErrorCode::not_found,
-                fmt::format("there is no log of a known kind in {}: docs/import.md lists the kinds",
-                            fmt::join(arguments.list("PATH"), ", ")));
-  }
   calls.exit_code_of_losses = kExitLosses;
   const bool explains_session = calls.wanted && calls.wanted->event_id.empty();
   const auto given =
@@ -199,7 +174,7 @@ Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls
         if (call.session->id == *session) visit(std::move(call));
       }
     }
-    note_losses(found.unread, report, calls);
+    calls.losses = losses_of(found.unread, report);
     return {};
   };
   return {};

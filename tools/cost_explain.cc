@@ -47,6 +47,24 @@ std::string_view name_of(schema::Authority authority) {
   return kNames[static_cast<std::size_t>(authority)];
 }
 
+/// "exact", "lower bound", ...; "not reported".
+std::string_view trust(const Call& call, const CallCost& cost) {
+  return call.usage.any() ? name_of(authority_of(call.usage, cost.counts)) : "not reported";
+}
+
+/// Classes that a usage does not tell, as JSON names them.
+std::vector<std::string_view> missing_classes(const Call& call, const CallCost& cost) {
+  std::vector<std::string_view> out;
+  if (!call.usage.any()) return out;
+  for (const auto& [known, what] : {std::pair{cost.counts.input_known, TokenClass::input},
+                                    std::pair{cost.counts.read_known, TokenClass::cache_read},
+                                    std::pair{cost.counts.write_known, TokenClass::cache_write},
+                                    std::pair{cost.counts.output_known, TokenClass::output}}) {
+    if (!known) out.push_back(replay::name_of(what));
+  }
+  return out;
+}
+
 /// "speed fast 2 x region us 1.1"; "": none.
 std::string factors(const CallRates& rates, const replay::CallUsage& usage) {
   std::string out;
@@ -123,7 +141,9 @@ void print_heading(std::ostream& out, const Call& call, const CallCost& cost) {
                      call.started_at == 0 ? "not known" : short_time(call.started_at));
   out << fmt::format("model     {}{}\n", one_line(call.model()),
                      call.provider.empty() ? "" : " at " + one_line(call.provider));
-  out << fmt::format("figures   {}\n", name_of(call.usage.authority));
+  const auto missing = missing_classes(call, cost);
+  out << fmt::format("figures   {}{}{}\n", trust(call, cost),
+                     missing.empty() ? "" : ": not reported: ", fmt::join(missing, ", "));
   if (!call.usage.any()) out << "usage     none reported; the call may have been billed\n";
   if (const PriceRow* row = cost.rates.row) {
     const std::string names = fmt::format("{}: {}", row->provider.empty() ? "any" : row->provider,
@@ -176,7 +196,9 @@ void print_json(Context& context, const Call& call, const CallCost& cost) {
   out.member("provider", call.provider).member("model", call.model());
   out.member("service_tier", call.usage.service_tier).member("speed", call.usage.speed);
   out.member("region", call.usage.region);
-  out.member("authority", name_of(call.usage.authority));
+  out.member("authority", trust(call, cost)).key("missing").begin_array();
+  for (const std::string_view what : missing_classes(call, cost)) out.value(what);
+  out.end_array();
   if (const PriceRow* row = cost.rates.row) {
     out.key("price").begin_object();
     out.member("provider", row->provider).key("models").begin_array();

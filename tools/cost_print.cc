@@ -26,7 +26,9 @@ std::uint64_t calls_of(const CostSums& sums, Authority authority) {
 /// What the footer explains, behind the cost.
 std::string marks(const CostSums& sums) {
   std::string out;
-  if (calls_of(sums, Authority::lower_bound) > 0 || sums.without_output > 0) out += "≥";
+  const std::uint64_t missing =
+      sums.without_input + sums.without_read + sums.without_write + sums.without_output;
+  if (calls_of(sums, Authority::lower_bound) + missing > 0) out += "≥";
   if (calls_of(sums, Authority::estimate) > 0) out += "~";
   if (calls_of(sums, Authority::derived) > 0) out += "*";
   if (sums.without_usage > 0) out += "?";
@@ -76,12 +78,17 @@ struct Layout {
 std::vector<std::string> line_of(std::vector<std::string> keys, const CostSums& sums,
                                  const Layout& layout) {
   const auto count = [&](std::uint64_t n) { return layout.small ? shortened(n) : grouped(n); };
+  // Nothing, where some of it was not told, is no zero.
+  const auto told = [&](std::uint64_t n, std::uint64_t without) {
+    const bool unknown = n == 0 && (without > 0 || sums.without_usage == sums.calls);
+    return unknown && sums.calls > 0 ? std::string("?") : count(n);
+  };
   std::vector<std::string> line = std::move(keys);
   line.push_back(count(sums.calls));
-  line.push_back(count(sums.of(TokenClass::input)));
-  line.push_back(count(sums.of(TokenClass::cache_read)));
-  line.push_back(count(sums.written()));
-  line.push_back(count(sums.of(TokenClass::output)));
+  line.push_back(told(sums.of(TokenClass::input), sums.without_input));
+  line.push_back(told(sums.of(TokenClass::cache_read), sums.without_read));
+  line.push_back(told(sums.written(), sums.without_write));
+  line.push_back(told(sums.of(TokenClass::output), sums.without_output));
   line.push_back(cost_text(sums));
   if (layout.marked) line.push_back(marks(sums));
   if (layout.unpriced) line.push_back(sums.unpriced_tokens > 0 ? count(sums.unpriced_tokens) : "");
@@ -138,12 +145,15 @@ void print_notes(std::ostream& out, const CostReport& report, const CostPrinting
     out << "a cost of two figures: the log does not tell the class of some tokens; it is between "
            "them\n";
   }
-  if (const auto n = calls_of(total, Authority::lower_bound); n > 0) {
-    out << fmt::format("≥ lower bound: the log lacks the final figures of {}\n", calls(n));
+  if (total.unfinished > 0) {
+    out << fmt::format("≥ lower bound: the log lacks the final figures of {}\n",
+                       calls(total.unfinished));
   }
-  if (total.without_output > 0) {
-    out << fmt::format("≥ lower bound: {} did not report the output\n",
-                       calls(total.without_output));
+  for (const auto& [n, what] :
+       {std::pair{total.without_input, "input"}, std::pair{total.without_read, "cache reads"},
+        std::pair{total.without_write, "cache writes"},
+        std::pair{total.without_output, "output"}}) {
+    if (n > 0) out << fmt::format("≥ lower bound: {} did not report the {}\n", calls(n), what);
   }
   if (const auto n = calls_of(total, Authority::estimate); n > 0) {
     out << fmt::format("~ estimate: {} with figures that only resemble usage\n", calls(n));
@@ -203,6 +213,9 @@ void write_sums(JsonWriter& out, const CostSums& sums) {
   out.member("estimate", calls_of(sums, Authority::estimate));
   out.end_object();
   out.member("without_usage", sums.without_usage);
+  out.member("without_input", sums.without_input);
+  out.member("without_cache_read", sums.without_read);
+  out.member("without_cache_write", sums.without_write);
   out.member("without_output", sums.without_output);
 }
 
@@ -277,15 +290,17 @@ void print_cost_json(std::ostream& out, const CostReport& report, const CostPrin
 void print_cost_csv(std::ostream& out, const CostReport& report, const CostPrinting& printing) {
   for (const GroupBy group : printing.by) out << name_of(group) << ',';
   out << "calls,input,cache_read,cache_write_5m,cache_write_1h,cache_write,output,web_searches,"
-         "cost_low_usd,cost_high_usd,unpriced_calls,unpriced_tokens,without_usage,without_output,"
-         "exact,derived,lower_bound,estimate\r\n";
+         "cost_low_usd,cost_high_usd,unpriced_calls,unpriced_tokens,without_usage,without_input,"
+         "without_cache_read,without_cache_write,without_output,exact,derived,lower_bound,"
+         "estimate\r\n";
   for (const CostRow& row : report.rows) {
     for (const std::string& key : row.keys) out << csv_cell(key) << ',';
     out << row.sums.calls << ',';
     for (const std::uint64_t count : row.sums.counts) out << count << ',';
     out << row.sums.cost.low.exact() << ',' << row.sums.cost.high.exact() << ','
         << row.sums.unpriced_calls << ',' << row.sums.unpriced_tokens << ','
-        << row.sums.without_usage << ',' << row.sums.without_output;
+        << row.sums.without_usage << ',' << row.sums.without_input << ',' << row.sums.without_read
+        << ',' << row.sums.without_write << ',' << row.sums.without_output;
     for (const std::uint64_t count : row.sums.by_authority) out << ',' << count;
     out << "\r\n";
   }

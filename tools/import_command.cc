@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <filesystem>
 #include <ostream>
 
 #include "tools/command.h"
 #include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/log_import.h"
+#include "tools/log_losses.h"
 #include "tools/log_restore.h"
 #include "tools/read_journal.h"
 #include "tools/table.h"
@@ -149,7 +149,7 @@ class Importer {
     options.finder = finder;
     options.progress = [&](std::uint64_t read) { bar.show(read); };
     auto report = read_log(source, options, sink);
-    const auto finished = report ? sink.finish() : fail(report.error());
+    const auto finished = report ? sink.finish(report->by_name) : fail(report.error());
     if (!finished) {
       if (!is_of_file(finished.error().code)) return fail(finished.error());
       return unread(source, finished.error());
@@ -167,8 +167,9 @@ class Importer {
   }
 
   void note_damage(const LogSource& source, const LogReport& report) {
-    for (const DamagedLine& damage : report.damage) {
-      damage_.push_back(fmt::format("{}, offset {}: {}", source.path, damage.offset, damage.what));
+    for (DamagedLine damage : report.damage) {
+      damage.file = source.path;
+      damage_.push_back(damage.text());
     }
   }
 
@@ -184,8 +185,9 @@ class Importer {
     if (done->left > 0) {
       ++report.damaged;
       report.damage.push_back(
-          {0, fmt::format("{} behind the damage cannot be put back: a session has no holes",
-                          counted(done->left, "event"))});
+          {source.path, 0,
+           fmt::format("{} behind the damage cannot be put back: a session has no holes",
+                       counted(done->left, "event"))});
     }
     note_damage(source, report);
     sum_.report.add(report);
@@ -303,23 +305,17 @@ class Importer {
 };
 
 Result<Discovery> find_sources(const Context& context, const Arguments& arguments) {
-  std::vector<std::string> paths;
-  for (const std::string& given : arguments.list("PATH")) {
-    if (given.empty()) {
-      return fail(ErrorCode::invalid_argument, "PATH is empty: name a log file or a folder");
-    }
-    const std::filesystem::path path(given);
-    paths.push_back(path.is_absolute() ? given : (context.current_folder / path).string());
-  }
-  if (paths.empty()) {
-    paths = usual_log_places(context.environment);
-    if (paths.empty()) {
+  auto paths = given_logs(context, arguments);
+  if (!paths) return fail(std::move(paths.error()));
+  if (paths->empty()) {
+    *paths = usual_log_places(context.environment);
+    if (paths->empty()) {
       return fail(ErrorCode::not_found,
                   "none of the usual places holds logs (~/.claude, ~/.config/claude, "
                   "$CLAUDE_CONFIG_DIR, ~/.codex, $CODEX_HOME): name a file or a folder");
     }
   }
-  return discover_logs(paths);
+  return discover_logs(*paths);
 }
 
 Result<int> run(Context& context, const Arguments& arguments) {

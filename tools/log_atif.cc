@@ -12,6 +12,7 @@ class AtifDocument {
   AtifDocument(LogReading& reading, JsonSpan document) : reading_(reading), document_(document) {
     std::string id = document["session_id"].text();
     if (id.empty()) id = document["trajectory_id"].text();
+    reading.report().by_name = id.empty();
     if (id.empty()) id = reading.source().file;
     session_ = std::make_unique<MessageSession>(reading, id);
     const JsonSpan agent = document["agent"];

@@ -134,7 +134,10 @@ class ClaudeReader : public RecordReader {
       return *latest_;
     }
     // Lines without a session (titles, snapshots) belong where the file is.
-    if (session.empty() && latest_ != nullptr) return *latest_;
+    if (session.empty() && latest_ != nullptr) {
+      if (latest_by_name_) note_name(line);
+      return *latest_;
+    }
     latest_session_ = session;
     latest_agent_ = agent;
     latest_side_ = line.sidechain;
@@ -142,9 +145,18 @@ class ClaudeReader : public RecordReader {
     return *latest_;
   }
 
+  /// A part of the conversation that stands where only the file's name says.
+  void note_name(const ClaudeLine& line) {
+    if (line.type.is("user") || line.type.is("assistant") || line.type.is("system")) {
+      reading_.report().by_name = true;
+    }
+  }
+
   ClaudeSession& named_session(const ClaudeLine& line) {
     const std::string parent = line.session ? line.session.text() : file_session_;
     std::string agent = line.agent.text();
+    latest_by_name_ = !line.session || (agent.empty() && !file_agent_.empty());
+    if (latest_by_name_) note_name(line);
     if (agent.empty()) agent = file_agent_;
     std::string id = parent;
     const bool side = !agent.empty() || line.sidechain;
@@ -195,6 +207,7 @@ class ClaudeReader : public RecordReader {
   std::string latest_session_;
   std::string latest_agent_;
   bool latest_side_ = false;
+  bool latest_by_name_ = false;
   ClaudeSession::KnownResponses known_;
   std::unordered_set<std::uint64_t> uuids_;
 };

@@ -148,7 +148,7 @@ schema::Authority ClaudeSession::authority_of(const Response& response) const {
 /// main chain is another response, with another stable id: some gateways repeat ids.
 ClaudeSession::Novelty ClaudeSession::novelty(std::string& stable_id) {
   const std::uint64_t request = open_->request.empty() ? 0 : hash_of(open_->request);
-  const Known mine{open_->output, side_, request};
+  const Known mine{open_->output, side_, request, this};
   const auto compare = [&](std::uint64_t key) {
     const auto [found, fresh] = known_.closed.try_emplace(key, mine);
     if (fresh) return Novelty::fresh;
@@ -156,8 +156,9 @@ ClaudeSession::Novelty ClaudeSession::novelty(std::string& stable_id) {
     const bool better =
         mine.output > other.output || (mine.output == other.output && other.side && !mine.side);
     if (!better) return Novelty::repeated;
+    const bool own = other.session == this;
     other = mine;
-    return Novelty::better;
+    return own ? Novelty::better : Novelty::better_copy;
   };
   stable_id = open_->id;
   const auto known = known_.closed.find(hash_of(stable_id));
@@ -179,6 +180,7 @@ void ClaudeSession::close() {
     if (open_->best) open_->others.push_back(open_->best);
   } else {
     open_->usage.authority = authority_of(*open_);
+    open_->again = novelty == Novelty::better;
     if (novelty == Novelty::fresh) ++reading_.report().calls;
     if (open_->usage.authority == schema::Authority::lower_bound) {
       reading_.note("responses without a final line: their output is a lower bound");
@@ -218,6 +220,7 @@ void ClaudeSession::emit_extra_passes(const Response& response, const std::strin
     extra.first_at = response.first_at;
     extra.last_at = response.first_at;
     extra.model = response.model;
+    extra.again = response.again;
     extra.stop = "end_turn";
     Figures figures;
     extra.usage = claude_usage(pass, figures);
@@ -252,6 +255,7 @@ void ClaudeSession::emit_call(const Response& response, const std::string& stabl
   call.usage = response.usage;
   call.stop = claude_stop(response.stop);
   call.tools_called = response.tools;
+  call.again = response.again;
   call.after_compaction = after_compaction_;
   call.compacted_from = compacted_from_;
   call.compacted_to = compacted_to_;

@@ -18,6 +18,7 @@ class ClaudeSession {
     std::uint64_t output = 0;
     bool side = false;
     std::uint64_t request_hash = 0;  // 0: none was given
+    const ClaudeSession* session = nullptr;
   };
   struct KnownResponses {
     std::unordered_map<std::uint64_t, Known> closed;         // by hash of the id
@@ -48,6 +49,7 @@ class ClaudeSession {
     std::int64_t first_at = 0;
     std::int64_t last_at = 0;
     bool ended = false;  // a line says why it stopped
+    bool again = false;  // this session told an earlier state of it
     bool has_usage = false;
     std::uint64_t output = 0;
     replay::CallUsage usage;
@@ -84,7 +86,7 @@ class ClaudeSession {
   void absorb(const ClaudeLine& line, const ClaudeMessage& message, Origin& origin);
   void absorb_content(const ClaudeMessage& message);
   void close();
-  enum class Novelty { fresh, better, repeated };
+  enum class Novelty { fresh, better, better_copy, repeated };
   Novelty novelty(std::string& stable_id);
   void emit(const Response& response, const std::string& stable_id, Origin& origin);
   void emit_call(const Response& response, const std::string& stable_id);

@@ -1,17 +1,9 @@
 // Codex rollouts: which thread each line belongs to.
-#include <array>
-
 #include "tools/log_codex_thread.h"
 #include "tools/log_readers.h"
-#include "tools/log_scan.h"
 
 namespace daybook::tools {
 namespace {
-
-constexpr std::array<std::string_view, 7> kMarkers = {
-    "\"token_count\"",   "\"token_usage_record\"",      "\"turn_context\"",
-    "\"session_meta\"",  "\"thread_settings_applied\"", "\"compacted\"",
-    "\"turn.completed\""};
 
 /// Files of two sessions one after the other: the second header is no copied one when nothing
 /// says that the first thread was forked and it comes later than a fork's burst.
@@ -19,7 +11,7 @@ constexpr std::int64_t kBurstNs = 1'000'000'000;
 
 class CodexReader : public RecordReader {
  public:
-  explicit CodexReader(LogReading& reading) : reading_(reading), scan_(kMarkers) {}
+  explicit CodexReader(LogReading& reading) : reading_(reading) {}
 
   bool is_record(JsonSpan value) const override {
     return value.is_object() && (value["timestamp"] || value["payload"]) &&
@@ -48,19 +40,16 @@ class CodexReader : public RecordReader {
     if (thread_ != nullptr) thread_->finish();
   }
 
-  std::size_t find(std::string_view text) const override { return scan_.find(text); }
-  std::optional<std::uint64_t> unread_from() override {
-    if (thread_ == nullptr) return {};
-    thread_->look_at_items();
-    return thread_->figured();
-  }
-  bool head_done() const override { return thread_ != nullptr && thread_->has_title(); }
+  std::size_t find(std::string_view) const override { return std::string_view::npos; }
+  // Which figures are a response's, and which responses have none, only all lines tell.
+  bool skims() const override { return false; }
+  bool head_done() const override { return false; }
 
  private:
   void meta(const CodexLine& line, const LogRecord& record) {
     const CodexOrigins origins(line.payload);
     if (thread_ == nullptr) {
-      open(origins.thread.empty() ? named_by_file() : origins.thread);
+      open(origins.thread);
       thread_->header(line, origins);
       first_at_ = line.at;
       forked_ = origins.relation != schema::Relation::none || !origins.parent.empty();
@@ -99,6 +88,7 @@ class CodexReader : public RecordReader {
 
   /// rollout-YYYY-MM-DDThh-mm-ss-<thread>[_<rollout>].jsonl
   std::string named_by_file() const {
+    reading_.report().by_name = true;
     std::string name = reading_.source().file;
     name = name.substr(0, name.find(".json"));
     constexpr std::size_t kBefore = std::string_view("rollout-2026-01-01T00-00-00-").size();
@@ -107,7 +97,6 @@ class CodexReader : public RecordReader {
   }
 
   LogReading& reading_;
-  MarkerScan scan_;
   std::unique_ptr<CodexThread> thread_;
   std::int64_t first_at_ = 0;
   bool forked_ = false;
@@ -131,7 +120,6 @@ Result<void> read_codex_document(LogReading& reading, ByteSource& source) {
       reader.take({value, static_cast<std::uint64_t>(value.raw().data() - document.raw().data())});
     };
     take(document["session"]);
-    reader.unread_from();  // there are no figures, only items
     document["items"].items([&](JsonSpan item) {
       if (item.is_object() && !reading.error()) take(item);
     });

@@ -18,16 +18,6 @@ void add_member(std::string& out, std::string_view key, std::string_view value) 
   append_json_string(out, value);
 }
 
-bool is_call(JsonSpan item) {
-  const JsonSpan type = item["type"];
-  return type.is("function_call") || type.is("custom_tool_call") || type.is("local_shell_call");
-}
-
-std::string tool_of(JsonSpan item) {
-  const std::string name = item["name"].text();
-  return name.empty() ? item["type"].text() : name;
-}
-
 /// The call's arguments as the model wrote them.
 std::string arguments_of(JsonSpan item) {
   if (item["arguments"].is_string()) return item["arguments"].text();
@@ -40,7 +30,6 @@ std::string arguments_of(JsonSpan item) {
 /// Figures wait until the next response begins: a record may still confirm them.
 void CodexThread::count(CodexCount count, const CodexLine& line, Origin& origin) {
   if (counted_) flush();
-  figured_ = here_;
   Counted made;
   made.count = std::move(count);
   made.at = line.at;
@@ -107,6 +96,8 @@ void CodexThread::emit(Counted counted) {
   if (known) call.usage.service_tier = tier_;
   call.after_compaction = after_compaction_ && !compaction;
   if (!compaction) after_compaction_ = false;
+  call.stop =
+      counted.response.tools.empty() ? schema::StopReason::end : schema::StopReason::tool_calls;
   call.tools_called = std::move(counted.response.tools);
   if (counted.count.record.empty()) {
     reading_.sink().call(std::move(call));
@@ -166,10 +157,10 @@ std::vector<std::unique_ptr<schema::BlockT>> CodexThread::blocks_of(const Respon
     if (item["type"].is("message") || item["type"].is("agent_message")) {
       block->kind = schema::BlockKind::text;
       block->text = reading_.sink().content(codex_text(item["content"]));
-    } else if (is_call(item)) {
+    } else if (is_codex_call(item)) {
       block->kind = schema::BlockKind::tool_call;
       block->call_id = item["call_id"].text();
-      block->tool = tool_of(item);
+      block->tool = codex_tool(item);
       block->text = reading_.sink().content(arguments_of(item));
     } else {
       block->kind = schema::BlockKind::reasoning;
@@ -187,10 +178,10 @@ std::vector<EventDraft> CodexThread::dispatches_of(const Response& response, Ori
   for (const std::string& raw : response.items) {
     const JsonSpan item = JsonSpan::trusted(raw);
     const std::string call_id = item["call_id"].text();
-    if (!is_call(item) || call_id.empty() || !dispatched_.insert(call_id).second) continue;
+    if (!is_codex_call(item) || call_id.empty() || !dispatched_.insert(call_id).second) continue;
     schema::ToolDispatchedT dispatched;
     dispatched.call_id = call_id;
-    dispatched.tool = tool_of(item);
+    dispatched.tool = codex_tool(item);
     dispatched.attempt = 1;
     dispatched.arguments_digest =
         std::make_unique<schema::Digest>(Digest::of(arguments_of(item)).fb());
@@ -249,7 +240,7 @@ void CodexThread::complete(const std::string& call_id, std::string_view result, 
   const auto names_it = [&](const Response& response) {
     return std::ranges::any_of(response.items, [&](const std::string& raw) {
       const JsonSpan item = JsonSpan::trusted(raw);
-      return is_call(item) && item["call_id"].text() == call_id;
+      return is_codex_call(item) && item["call_id"].text() == call_id;
     });
   };
   is_open = is_open || (open_ && names_it(*open_)) || (counted_ && names_it(counted_->response));

@@ -81,6 +81,7 @@ CodexOrigins::CodexOrigins(JsonSpan meta) {
   } else if (!forked.empty()) {
     relation = schema::Relation::fork;
   }
+  if (agent.empty()) agent = meta["originator"].text();
   if (parent.empty()) parent = forked;
   if (relation == schema::Relation::none && !parent.empty()) relation = schema::Relation::subagent;
   const std::string root = meta["session_id"].text();
@@ -164,6 +165,16 @@ bool is_own_record(const CodexLine& line, const std::string& own_thread) {
   if (!line.type.is("token_usage_record")) return false;
   const std::string thread = line.payload["thread_id"].text();
   return thread.empty() || thread == own_thread;
+}
+
+bool is_codex_call(JsonSpan item) {
+  const JsonSpan type = item["type"];
+  return type.is("function_call") || type.is("custom_tool_call") || type.is("local_shell_call");
+}
+
+std::string codex_tool(JsonSpan item) {
+  const std::string name = item["name"].text();
+  return name.empty() ? item["type"].text() : name;
 }
 
 std::string codex_text(JsonSpan content) {

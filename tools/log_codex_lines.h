@@ -28,7 +28,7 @@ struct CodexOrigins {
   std::string thread;
   std::string parent;  // whose history it has, or who started it; "": nobody
   schema::Relation relation = schema::Relation::none;
-  std::string agent;
+  std::string agent;  // the role of a subagent; else the program that started the thread
   std::optional<std::uint64_t> history_start;  // ordinal of the first line of its own
 };
 
@@ -49,6 +49,10 @@ bool is_own_record(const CodexLine& line, const std::string& own_thread);
 /// The responses (CodexCount::record) of which a file holds records that disagree.
 std::unordered_set<std::string> conflicting_records(const LogSource& source,
                                                     const std::string& own_thread);
+
+/// Whether an item calls a tool, and which: its name, or its type where it has none.
+bool is_codex_call(JsonSpan item);
+std::string codex_tool(JsonSpan item);
 
 /// Text of a message's content, or of a call's output.
 std::string codex_text(JsonSpan content);

@@ -117,13 +117,11 @@ void CodexThread::keep(const CodexLine& line, schema::ImportReason reason, std::
 void CodexThread::take(const CodexLine& line, const LogRecord& record) {
   Origin origin(reading_, record, line.at);
   if (origin) last_origin_ = origin;
-  here_ = record.offset + record.value.raw().size();
   if (is_copied(line, record)) {
     take_copied(line, origin);
     return;
   }
   if (line.type.is("session_meta")) {
-    if (figured_ == 0) figured_ = here_;
     keep(line, schema::ImportReason::metadata, "", origin);
   } else if (line.type.is("turn_context")) {
     has_context_ = true;
@@ -158,9 +156,7 @@ void CodexThread::take_copied(const CodexLine& line, Origin& origin) {
   if (line.type.is("event_msg") && line.kind.is("thread_settings_applied")) {
     settings(line.payload["thread_settings"]);
   }
-  if (line.type.is("response_item") && !reading_.usage_only()) {
-    append_message(line.payload.raw(), false);
-  }
+  if (line.type.is("response_item")) append_message(line.payload.raw());
   if (line.type.is("session_meta")) reading_.note("history copied from another thread");
   keep(line, schema::ImportReason::duplicate, "copied from another thread", origin);
 }
@@ -185,7 +181,6 @@ void CodexThread::item(const CodexLine& line, Origin& origin) {
     message(line, origin);
     return;
   }
-  if (skips_items()) return;
   if (kind == "function_call_output" || kind == "custom_tool_call_output" ||
       kind == "local_shell_call_output") {
     call_output(line, origin);
@@ -203,34 +198,26 @@ void CodexThread::item(const CodexLine& line, Origin& origin) {
 void CodexThread::message(const CodexLine& line, Origin& origin) {
   const JsonSpan role = line.payload["role"];
   if (role.is("assistant")) {
-    if (!skips_items()) output_item(line, origin);
+    output_item(line, origin);
     return;
   }
   const std::string text = codex_text(line.payload["content"]);
   const bool written = role.is("user") && !is_codex_context(text);
   if (open_) open_->input_after = true;
-  if (reading_.usage_only()) {
-    if (written && !has_title()) log_.start_turn(text, origin, "");
-    return;
-  }
   if (!written) {
-    append_message(line.payload.raw(), false);
+    append_message(line.payload.raw());
     keep(line, schema::ImportReason::metadata, "context that the program added", origin);
   } else if (text == last_prompt_ && turn_has_prompt_) {
-    append_message(line.payload.raw(), false);
+    append_message(line.payload.raw());
     keep(line, schema::ImportReason::duplicate, "the prompt again", origin);
   } else {
     prompt(text, line, origin);
-    append_message(line.payload.raw(), false);
+    append_message(line.payload.raw());
   }
 }
 
 /// A message inside a turn that has its prompt steers that turn.
 void CodexThread::prompt(const std::string& text, const CodexLine& line, Origin& origin) {
-  if (reading_.usage_only()) {
-    if (!has_title()) log_.start_turn(text, origin, "");
-    return;
-  }
   last_prompt_ = text;
   if (explicit_turn_ && turn_has_prompt_) {
     keep(line, schema::ImportReason::metadata, "steers the turn that is open", origin);
@@ -244,8 +231,8 @@ void CodexThread::prompt(const std::string& text, const CodexLine& line, Origin&
   log_.start_turn(text, origin, stable);
 }
 
-void CodexThread::append_message(std::string_view raw, bool) {
-  messages_.push_back(reading_.sink().blob(raw));
+void CodexThread::append_message(std::string_view raw) {
+  if (!reading_.usage_only()) messages_.push_back(reading_.sink().blob(raw));
 }
 
 void CodexThread::output_item(const CodexLine& line, Origin& origin) {
@@ -256,16 +243,14 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
     open_->first_at = line.at;
     open_->slot = messages_.size();
     open_->origin = origin;
-    log_.hold();
+    if (!reading_.usage_only()) log_.hold();
   }
   open_->last_at = line.at;
   open_->items.emplace_back(line.payload.raw());
-  const std::string name = line.payload["name"].text();
-  if (line.kind.is("function_call") || line.kind.is("custom_tool_call")) {
-    open_->tools.push_back(name);
-  }
-  append_message(line.payload.raw(), true);
-  if (line.kind.is("message")) last_answer_ = codex_text(line.payload["content"]);
+  if (is_codex_call(line.payload)) open_->tools.push_back(codex_tool(line.payload));
+  append_message(line.payload.raw());
+  if (line.kind.is("message") && !reading_.usage_only())
+    last_answer_ = codex_text(line.payload["content"]);
   const bool first = open_->items.size() == 1;
   if (!first) keep(line, schema::ImportReason::metadata, "a part of a response", origin);
 }
@@ -273,7 +258,7 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
 void CodexThread::call_output(const CodexLine& line, Origin& origin) {
   if (open_) open_->input_after = true;
   if (reading_.usage_only()) return;
-  append_message(line.payload.raw(), false);
+  append_message(line.payload.raw());
   const JsonSpan output = line.payload["output"];
   std::string text = codex_text(output);
   if (text.empty() && output.is_object()) text = output["content"].text();
@@ -302,14 +287,8 @@ void CodexThread::event(const CodexLine& line, const LogRecord& record, Origin& 
     }
     return;
   }
-  if (reading_.usage_only()) {
-    const bool ends = line.kind.is("task_complete") || line.kind.is("turn_complete") ||
-                      line.kind.is("turn_aborted") || line.kind.is("thread_rolled_back");
-    if (items_too_ && ends) flush();
-    return;
-  }
   if (turn_event(line, origin)) return;
-  if (line.kind.is("exec_command_end")) {
+  if (line.kind.is("exec_command_end") && !reading_.usage_only()) {
     Ended ended;
     if (const auto code = line.payload["exit_code"].integer()) {
       ended.exit_code = static_cast<std::int32_t>(*code);
@@ -439,7 +418,6 @@ void CodexThread::compacted(const CodexLine& line, Origin& origin) {
   const std::string response = line.payload["compaction_response_id"].text();
   if (!response.empty()) compactions_.insert(response);
   flush();
-  figured_ = here_;
   after_compaction_ = true;
   if (reading_.usage_only()) return;
   schema::CompactionCommittedT made;
@@ -450,9 +428,9 @@ void CodexThread::compacted(const CodexLine& line, Origin& origin) {
   shared_ = 0;
   const JsonSpan replacement = line.payload["replacement_history"];
   if (replacement.is_array()) {
-    replacement.items([&](JsonSpan item) { append_message(item.raw(), false); });
+    replacement.items([&](JsonSpan item) { append_message(item.raw()); });
   } else if (!summary.empty()) {
-    append_message(line.payload["message"].raw(), false);
+    append_message(line.payload["message"].raw());
   }
   const std::string stable = fmt::format("{}/{}", id(), Digest::of(line.payload.raw()).hex());
   log_.add(std::move(made), origin, "compaction", stable);

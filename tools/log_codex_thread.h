@@ -23,11 +23,6 @@ class CodexThread {
 
   void take(const CodexLine& line, const LogRecord& record);
   void finish();
-  /// Depth::usage: up to here every response has its figures; behind it, items that no figures
-  /// follow may be responses too.
-  std::uint64_t figured() const { return figured_; }
-  void look_at_items() { items_too_ = true; }
-  bool has_title() const { return !log_.header().title.empty(); }
 
  private:
   /// Items of one response, until its figures come.
@@ -71,7 +66,6 @@ class CodexThread {
   void flush();
   void give_held();
   bool waits() const;
-  bool skips_items() const { return reading_.usage_only() && !items_too_; }
   void emit(Counted counted);
   void emit_events(Counted& counted, const std::string& stable_id, const std::string& lineage);
   schema::ModelRequestedT request_of(const Counted& counted, const std::string& lineage);
@@ -79,7 +73,7 @@ class CodexThread {
   std::vector<EventDraft> dispatches_of(const Response& response, Origin& origin);
   void complete(const std::string& call_id, std::string_view result, Origin& origin);
   void unknown_outcomes(Origin& origin);
-  void append_message(std::string_view raw, bool output);
+  void append_message(std::string_view raw);
   void keep(const CodexLine& line, schema::ImportReason reason, std::string_view detail,
             Origin& origin);
   std::string line_type(const CodexLine& line) const;
@@ -103,9 +97,6 @@ class CodexThread {
     replay::Call call;
   };
   std::vector<HeldCall> held_;  // Depth::usage: a later record may still disagree
-  std::uint64_t here_ = 0;      // behind the current record
-  std::uint64_t figured_ = 0;   // behind the latest record with figures, or that ended a response
-  bool items_too_ = false;      // Depth::usage: items are looked at as well
 
   std::optional<Response> open_;
   std::optional<Counted> counted_;     // figures of the latest response; a record may confirm them

@@ -33,6 +33,11 @@ CodexTokens CodexTokens::minus(const CodexTokens& before) const {
   made.output = less(output, before.output);
   made.reasoning = less(reasoning, before.reasoning);
   made.total = less(total, before.total);
+  // Of a counter that was not told before, nobody knows what it grew by.
+  made.has_input = has_input && before.has_input;
+  made.has_cached = has_cached && before.has_cached;
+  made.has_output = has_output && before.has_output;
+  made.has_reasoning = has_reasoning && before.has_reasoning;
   return made;
 }
 
@@ -69,7 +74,7 @@ std::optional<CodexTokens> codex_tokens(JsonSpan usage, Figures& figures) {
     if (key == "total_tokens") set(made.total, has_total);
   });
   if (!figures.wrong().empty()) return {};
-  if (made.cached > made.input) {
+  if (made.has_input && made.cached > made.input) {
     made.cached = made.input;
     made.clamped = true;
   }

@@ -159,18 +159,23 @@ std::vector<std::size_t> import_order(std::span<const LogSource> sources) {
 JournalSink::JournalSink(journal::Journal* journal, ImportOptions options, const LogSource& source,
                          const FileIdentity& identity)
     : journal_(journal), options_(std::move(options)), kind_(source.kind) {
-  // The logical name is part of it: what a line means may depend on the file's name.
-  request_id_ = fmt::format("{}/{}/{}/{}", name_of(source.kind), source.file, identity.size,
-                            identity.digest.hex());
-  request_content_ = Digest::of(request_id_);
+  const auto mark = [&](std::string_view name) {
+    return fmt::format("{}/{}/{}/{}", name_of(source.kind), name, identity.size,
+                       identity.digest.hex());
+  };
+  named_mark_ = mark(source.file);
+  mark_ = mark("");
 }
 
 Result<bool> JournalSink::is_known() {
-  if (options_.dry != nullptr && options_.dry->files.contains(request_id_)) return true;
-  if (journal_ == nullptr) return false;
-  const auto found = journal_->find_request(kScope, request_id_);
-  if (!found) return fail(found.error());
-  return found->has_value();
+  for (const std::string* mark : {&mark_, &named_mark_}) {
+    if (options_.dry != nullptr && options_.dry->files.contains(*mark)) return true;
+    if (journal_ == nullptr) continue;
+    const auto found = journal_->find_request(kScope, *mark);
+    if (!found) return fail(found.error());
+    if (found->has_value()) return true;
+  }
+  return false;
 }
 
 Result<JournalSink::Session*> JournalSink::session(const std::string& log_session) {
@@ -254,7 +259,7 @@ Result<void> JournalSink::event(const std::string& log_session, EventDraft draft
   const bool full = batch_events_ >= kMostBatchEvents || batch_bytes_ >= kMostBatchBytes;
   if (batch_events_ > 0 && (current_ != &session || full)) {
     // The contents of this event go with the events before it, which is as good.
-    DAYBOOK_TRY(flush(false));
+    DAYBOOK_TRY(flush(""));
   }
   current_ = &session;
   if (!session.acquired && batch_events_ == 0) {
@@ -282,11 +287,12 @@ void JournalSink::start_batch() {
   batch_bytes_ = 0;
 }
 
-Result<void> JournalSink::flush(bool last) {
+/// `mark`: "" unless the file is at its end.
+Result<void> JournalSink::flush(const std::string& mark) {
   if (batch_events_ == 0) return {};
   Session& session = *current_;
   std::optional<journal::RequestKey> request;
-  if (last) request = journal::RequestKey{std::string(kScope), request_id_, request_content_};
+  if (!mark.empty()) request = journal::RequestKey{std::string(kScope), mark, Digest::of(mark)};
   journal::Append append = session.acquired
                                ? session.writer->next(std::move(batch_), std::move(request))
                                : session.writer->acquire(std::move(batch_), std::move(request));
@@ -297,10 +303,11 @@ Result<void> JournalSink::flush(bool last) {
   return {};
 }
 
-Result<void> JournalSink::finish() {
+Result<void> JournalSink::finish(bool by_name) {
+  const std::string& mark = by_name ? named_mark_ : mark_;
   // The mark comes with the last append: without one there is none.
-  if (options_.dry != nullptr && appended_ > 0) options_.dry->files.insert(request_id_);
-  return flush(true);
+  if (options_.dry != nullptr && appended_ > 0) options_.dry->files.insert(mark);
+  return flush(mark);
 }
 
 }  // namespace daybook::tools

@@ -2,7 +2,7 @@
 //
 // Importing again appends only what is new: events are told apart by their id and the hash of the
 // line they came from, whatever file holds the line. A file that was imported to its end is known
-// by the digest of its bytes, and is not looked through again.
+// by the digest of its bytes, wherever a copy of it lies, and is not looked through again.
 #pragma once
 
 #include <map>
@@ -51,7 +51,8 @@ class JournalSink : public LogSink {
   JournalSink(journal::Journal* journal, ImportOptions options, const LogSource& source,
               const FileIdentity& identity);
 
-  /// Whether a file of these bytes was imported to its end before.
+  /// Whether a file of these bytes was imported to its end before, under this name or under
+  /// another that did not matter.
   Result<bool> is_known();
 
   void call(replay::Call) override {}
@@ -60,8 +61,8 @@ class JournalSink : public LogSink {
   BlobRef blob(std::string_view bytes) override;
 
   /// Writes what is left, with the mark that the file is imported to its end. Without it a later
-  /// import looks through the file again.
-  Result<void> finish();
+  /// import looks through the file again. `by_name`: as LogReport has it.
+  Result<void> finish(bool by_name = true);
 
   std::uint64_t appended() const { return appended_; }
   std::uint64_t known() const { return known_; }
@@ -79,14 +80,14 @@ class JournalSink : public LogSink {
 
   Result<Session*> session(const std::string& log_session);
   Result<void> load_known(Session& session, const SessionId& id);
-  Result<void> flush(bool last);
+  Result<void> flush(const std::string& mark);
   void start_batch();
 
   journal::Journal* journal_;
   ImportOptions options_;
   LogKind kind_;
-  std::string request_id_;
-  Digest request_content_;
+  std::string named_mark_;  // request id of a file whose lines belong where its name says
+  std::string mark_;        // of any other
   std::map<std::string, Session> sessions_;
   Session* current_ = nullptr;  // whose events the batch holds
   journal::Batch batch_;

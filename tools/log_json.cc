@@ -427,6 +427,23 @@ std::size_t skip_value(std::string_view text, std::size_t at) {
 
 }  // namespace log_json
 
+bool nests_too_deep(std::string_view text) {
+  std::size_t depth = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '"') {
+      if (!check_string(text, at)) return false;
+      continue;
+    }
+    if (text[at] == '{' || text[at] == '[') {
+      if (++depth > kMostJsonNesting) return true;
+    } else if (text[at] == '}' || text[at] == ']') {
+      if (depth-- == 0) return false;
+    }
+    ++at;
+  }
+  return false;
+}
+
 JsonSpan::Start JsonSpan::start_of(std::string_view text) {
   std::size_t at = 0;
   if (!check_value(text, at)) return {JsonSpan(), at};

@@ -15,6 +15,9 @@ namespace daybook::tools {
 /// Nesting that is accepted.
 inline constexpr int kMostJsonNesting = 512;
 
+/// Whether a text that is not accepted nests deeper than that.
+bool nests_too_deep(std::string_view text);
+
 /// Where the values of a text are, down to a few levels: found while the text is checked, so that
 /// looking at them does not go through the text again. Reusable.
 class JsonTape {

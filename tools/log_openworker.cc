@@ -23,6 +23,7 @@ class OpenWorkerReader : public RecordReader {
   explicit OpenWorkerReader(LogReading& reading) : reading_(reading) {
     std::string id = std::filesystem::path(reading.source().path).filename().string();
     id = id.substr(0, id.find(".json"));
+    reading.report().by_name = true;
     session_ = std::make_unique<MessageSession>(reading, id);
     read_index(id);
   }

@@ -79,7 +79,9 @@ class ExportLines {
   Result<void> damaged(std::uint64_t offset, std::string what) {
     constexpr std::size_t kMostListed = 20;
     ++report_.damaged;
-    if (report_.damage.size() < kMostListed) report_.damage.push_back({offset, std::move(what)});
+    if (report_.damage.size() < kMostListed) {
+      report_.damage.push_back({"", offset, std::move(what)});
+    }
     return {};
   }
 

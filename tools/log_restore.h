@@ -7,7 +7,8 @@
 
 namespace daybook::tools {
 
-/// Depth::usage of a file of exports: their events folded into calls.
+/// Depth::usage of a file of exports: their events folded into calls. Here and below damage comes
+/// without the file's path, which only the caller knows.
 Result<LogReport> read_export_calls(ByteSource& bytes, LogSink& sink);
 
 struct Restored {

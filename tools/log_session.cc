@@ -48,7 +48,7 @@ void LogReading::damaged(std::uint64_t offset, std::string what) {
   if (!damaged_.insert(offset).second) return;
   ++report_.damaged;
   if (report_.damage.size() < kMostDamageListed) {
-    report_.damage.push_back({offset, std::move(what)});
+    report_.damage.push_back({source_.path, offset, std::move(what)});
   }
 }
 
@@ -361,7 +361,9 @@ std::string visit_records(LogReading& reading, const LogLine& line,
   const bool holed = text.find('\0') != std::string_view::npos;
   return line.too_long ? fmt::format("longer than the limit of {} bytes", reading.most_line_bytes())
          : holed       ? "holds NUL bytes"
-         : taken > 0   ? "spliced: part of it was read"
+         : nests_too_deep(text)
+             ? fmt::format("nests deeper than the limit of {} levels", kMostJsonNesting)
+         : taken > 0      ? "spliced: part of it was read"
          : !line.complete ? "is cut off"
                           : "is not JSON";
 }
@@ -371,31 +373,20 @@ namespace {
 /// Lines looked at one by one for the session's header, before only candidates are.
 constexpr std::uint64_t kMostHeadLines = 200;
 
-/// A last line without its end: taken when it is sound, left alone while it is being written.
+/// A last line without its end: taken when all of it is records, left alone while it is being
+/// written.
 bool is_unfinished(const LogLine& line) {
-  return !line.complete && !line.too_long && !JsonSpan::whole(line.text);
-}
-
-}  // namespace
-
-namespace {
-
-/// Lines that were passed over: `from` the offset that the reader names, to where it has read.
-Result<void> take_again(const LogReading& reading, RecordReader& reader, std::uint64_t end) {
-  const auto from = reader.unread_from();
-  if (!from || *from >= end) return {};
-  const auto bytes = open_bytes(reading.source().path);
-  if (!bytes) return {};  // not a file
-  DAYBOOK_TRY((*bytes)->skip(*from));
-  LineReader lines(**bytes, reading.most_line_bytes());
-  LogLine line;
-  while (true) {
-    const auto got = lines.next(line);
-    // Damage was met before.
-    if (!got || !*got || *from + line.offset >= end) return {};
-    const auto record = line.too_long ? std::nullopt : JsonSpan::whole(line.text);
-    if (record) reader.take({*record, *from + line.offset});
+  if (line.complete || line.too_long) return false;
+  const std::string_view text = line.text;
+  std::size_t at = log_json::skip_space(text, 0);
+  bool any = false;
+  while (at < text.size()) {
+    const auto next = JsonSpan::start_of(text.substr(at));
+    if (!next.value.is_object() || next.end == 0) return !nests_too_deep(text);
+    any = true;
+    at = log_json::skip_space(text, at + next.end);
   }
+  return !any;
 }
 
 }  // namespace
@@ -432,7 +423,6 @@ Result<void> read_records(LogReading& reading, ByteSource& source, RecordReader&
     if (reading.options().progress) reading.options().progress(source.consumed());
   }
   if (reading.error()) return fail(*reading.error());
-  if (reading.usage_only()) DAYBOOK_TRY(take_again(reading, reader, lines.committed()));
   reader.finish();
   reading.report().committed = lines.committed();
   reading.report().bytes = lines.read_bytes();
@@ -460,7 +450,10 @@ Result<void> read_document(LogReading& reading, ByteSource& source,
   }
   const auto document = JsonSpan::whole(text);
   if (!document || !document->is_object()) {
-    reading.damaged(0, "is not a JSON document");
+    reading.damaged(0,
+                    nests_too_deep(text)
+                        ? fmt::format("nests deeper than the limit of {} levels", kMostJsonNesting)
+                        : "is not a JSON document");
     return {};
   }
   LogLine all;

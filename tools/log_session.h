@@ -200,9 +200,6 @@ class RecordReader {
   virtual bool head_done() const = 0;
   /// Whether lines may be passed over at all.
   virtual bool skims() const { return true; }
-  /// Depth::usage, at the end of the file: from where on every line is to be taken once more,
-  /// those that `find` passed over among them.
-  virtual std::optional<std::uint64_t> unread_from() { return {}; }
 };
 
 /// Reads a file that is one JSON object, and gives that to `take`.

@@ -25,6 +25,10 @@ std::string_view name_of(LogKind kind) {
   return "";
 }
 
+std::string DamagedLine::text() const {
+  return fmt::format("{}, offset {}: {}", file, offset, what);
+}
+
 void LogReport::add(const LogReport& other) {
   bytes += other.bytes;
   committed += other.committed;
@@ -94,7 +98,13 @@ Result<LogReport> read_log_bytes(const LogSource& source, const LogReadOptions& 
       DAYBOOK_TRY(read_atif(reading, bytes));
       return std::move(reading.report());
     case LogKind::daybook:
-      if (options.depth == Depth::usage) return read_export_calls(bytes, sink);
+      if (options.depth == Depth::usage) {
+        auto report = read_export_calls(bytes, sink);
+        if (report) {
+          for (DamagedLine& damage : report->damage) damage.file = source.path;
+        }
+        return report;
+      }
       return fail(ErrorCode::unsupported,
                   fmt::format("{} is an export of Daybook: import it, its events are "
                               "put back as they are",

@@ -83,8 +83,12 @@ class LogSink {
 
 /// One line that could not be read, or one of whose figures cannot be.
 struct DamagedLine {
+  std::string file;  // its path
   std::uint64_t offset = 0;
   std::string what;
+
+  /// "FILE, offset N: is not JSON"
+  std::string text() const;
 };
 
 /// A type of lines that is not known, and where the first of them is.
@@ -111,6 +115,7 @@ struct LogReport {
   std::vector<UnmappedType> types;  // the first of them
   std::vector<std::string> notes;   // rules that changed figures: "counter reset", ...
   std::vector<SkippedFile> unread;  // files that could not be read at all
+  bool by_name = false;             // the file's name says which session its lines belong to
 
   bool lossless() const {
     return damaged == 0 && unmapped == 0 && conflicts == 0 && unread.empty();

@@ -211,8 +211,16 @@ TEST_CASE("usage that is absent is not usage of zero") {
   desk.send({"", {kA}, 0});
   desk.edit = [](replay::CacheCall& call) { call.usage = {}; };
   CHECK_FALSE(desk.send({"", {kA, kB}, 10}).measured);
+  // Reads that are counted apart and not told: the whole input is not known.
   desk.edit = [](replay::CacheCall& call) { call.usage.cache_read.reset(); };
-  CHECK(cause(desk.send({"", {kA, kB, kC}, 20})) == CauseSet::sole(Leaf::unmeasured));
+  CHECK_FALSE(desk.send({"", {kA, kB, kC}, 20}).measured);
+  // A total that nothing is told of.
+  desk.edit = [](replay::CacheCall& call) {
+    replay::CallUsage total;
+    total.input_total = call.input();
+    call.usage = total;
+  };
+  CHECK(cause(desk.send({"", {kA, kB, kC}, 25})) == CauseSet::sole(Leaf::unmeasured));
   desk.edit = [](replay::CacheCall& call) {
     call.usage.input_uncached = *call.input();
     call.usage.cache_read = 0;
@@ -231,6 +239,121 @@ TEST_CASE("more than the rules allow is counted as a contradiction") {
     call.usage.cache_write = 0;
   };
   CHECK(desk.send({"", {kA, kB}, 10}).contradicted);
+}
+
+/// Calls of one session as a log of usage figures tells them, Anthropic's classes.
+class Ledger {
+ public:
+  explicit Ledger(std::string model = "claude-sonnet-4-5") : model_(std::move(model)) {}
+
+  CallVerdict take(double at_s, std::uint64_t uncached, std::uint64_t read, std::uint64_t written) {
+    replay::CallUsage usage;
+    usage.input_uncached = uncached;
+    usage.cache_read = read;
+    usage.cache_write = written;
+    return take(at_s, std::move(usage));
+  }
+  CallVerdict take(double at_s, replay::CallUsage usage, const std::string& model = "") {
+    replay::CacheCall call;
+    call.session = "s";
+    call.scope.provider = call.provider_kind = "anthropic";
+    call.scope.model = model.empty() ? model_ : model;
+    call.evidence = schema::Evidence::usage_only;
+    call.start = 1'790'000'000'000'000'000 + static_cast<std::int64_t>(at_s * 1e9);
+    call.usage = std::move(usage);
+    return attributor_.take(std::move(call));
+  }
+
+ private:
+  std::string model_;
+  replay::CacheAttributor attributor_{replay::CacheRuleBook::shipped()};
+};
+
+TEST_CASE("figures alone: reading more than anybody is known to have left is a contradiction") {
+  Ledger ledger;
+  // What the first call reads may be older than the log.
+  CHECK_FALSE(ledger.take(0, 3, 9'000, 5'000).contradicted);
+  CHECK_FALSE(ledger.take(10, 3, 14'000, 1'000).contradicted);
+  CHECK(ledger.take(20, 3, 15'500, 0).contradicted);
+  // It is known by now.
+  CHECK_FALSE(ledger.take(30, 3, 15'500, 0).contradicted);
+  // Behind a call without figures nobody knows what was left.
+  CHECK_FALSE(ledger.take(40, replay::CallUsage{}).measured);
+  CHECK_FALSE(ledger.take(50, 3, 40'000, 0).contradicted);
+}
+
+TEST_CASE("figures alone: a call without figures keeps the cache alive, and leaves what it will") {
+  Ledger ledger;
+  ledger.take(0, 3, 0, 5'000);
+  ledger.take(200, replay::CallUsage{});
+  // 400 s after the first, but 200 after the last.
+  const auto lost = ledger.take(400, 3, 0, 6'000);
+  REQUIRE(cause(lost));
+  CHECK_FALSE(cause(lost)->contains(Leaf::ttl));
+  // Another model's answer in between: what it left is not known, and nothing is claimed.
+  Ledger other;
+  other.take(0, 3, 0, 5'000);
+  other.take(10, replay::CallUsage{}, "claude-opus-4-8");
+  CHECK_FALSE(cause(other.take(20, 3, 0, 6'000)));
+}
+
+TEST_CASE("figures alone: P7 is no candidate where the prompt is long enough") {
+  // The minimum of this model is between 2,048 and 4,096.
+  for (const auto& [input, possible] :
+       {std::pair{50'000, false}, std::pair{3'000, true}, std::pair{4'096, false}}) {
+    INFO(input);
+    Ledger ledger("claude-opus-4-7");
+    ledger.take(0, static_cast<std::uint64_t>(input), 0, 0);
+    const auto found = cause(ledger.take(10, static_cast<std::uint64_t>(input) + 9, 0, 0));
+    REQUIRE(found);
+    CHECK(found->contains(Leaf::below_minimum) == possible);
+    CHECK(found->contains(Leaf::marker_missing));
+  }
+  // What was written was long enough, however short it looks.
+  Ledger written("claude-opus-4-7");
+  written.take(0, 3, 0, 3'000);
+  const auto found = cause(written.take(10, 3'003, 0, 0));
+  REQUIRE(found);
+  CHECK_FALSE(found->contains(Leaf::below_minimum));
+}
+
+TEST_CASE("without blocks nothing is lost to rounding, whatever the estimate says") {
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  desk.edit = [](replay::CacheCall& call) { call.usage = {}; };
+  desk.send({"", {kA, kB}, 10});
+  // Within what is not known of the tokens of the call before.
+  desk.edit = [](replay::CacheCall& call) {
+    *call.usage.cache_read -= 7;
+    *call.usage.input_uncached += 7;
+  };
+  const auto verdict = desk.send({"", {kA, kB, kC}, 20});
+  for (const auto& portion : verdict.lost) {
+    CHECK_FALSE(portion.causes.contains(Leaf::granularity));
+  }
+}
+
+TEST_CASE("P7 is no candidate for a prefix of which a beginning was cached") {
+  Desk desk(ProviderTable::anthropic(), "anthropic", "claude-opus-4-7");
+  // About 4,000 tokens, where the minimum is between 2,048 and 4,096.
+  const std::string brief = text('a', 60);
+  const auto first = desk.send({"", {brief}, 0});
+  REQUIRE(first.call->usage.cache_write.value_or(0) > 0);
+  const auto second = desk.send({"", {brief, kB}, 10});
+  CHECK(std::ranges::none_of(second.causes, [](const replay::CacheCause& each) {
+    return each.leaf == Leaf::below_minimum;
+  }));
+}
+
+TEST_CASE("calls without a time expire from nothing") {
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  desk.edit = [](replay::CacheCall& call) { call.start = 0; };
+  const auto verdict = desk.send({"", {kA, kB}, 10});
+  CHECK_FALSE(verdict.contradicted);
+  CHECK(std::ranges::none_of(verdict.causes, [](const replay::CacheCause& each) {
+    return replay::info_of(each.leaf).family == "T1";
+  }));
 }
 
 TEST_CASE("reads in blocks of 256 and totals without writes lose nothing but rounding") {
@@ -266,13 +389,13 @@ TEST_CASE("a call's reader normalises what means the same, and no more") {
   const std::string head =
       R"("model":"m","max_tokens":5,"metadata":{"a":1},"service_tier":"flex","tool_choice":"auto")";
   call.head->bytes.assign(head.begin(), head.end());
-  auto list = std::make_shared<std::vector<BlobRef>>();
-  for (const auto& [digest, each] : texts) list->push_back(BlobRef::of(each));
-  call.request.messages = list;
+  std::vector<BlobRef> list;
+  for (const auto& [digest, each] : texts) list.push_back(BlobRef::of(each));
+  call.request.messages = replay::GrowingList<BlobRef>(list);
   const auto made = reader.read(call);
   std::map<std::string, Digest> contents;
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    contents[texts.at((*list)[i].digest)] = made.segments[i].content;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    contents[texts.at(list[i].digest)] = made.segments[i].content;
     const bool results = made.segments[i].image;
     CHECK(made.segments[i].plain_user == !results);
     CHECK(made.segments[i].blocks == (results ? 2u : 1u));

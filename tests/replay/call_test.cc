@@ -69,7 +69,7 @@ std::vector<std::size_t> lengths(const Call& call) {
   const auto size = [](const replay::RequestSegments::List& list) {
     return list == nullptr ? 0 : list->size();
   };
-  return {size(call.request.tools), size(call.request.system), size(call.request.messages)};
+  return {size(call.request.tools), size(call.request.system), call.request.messages.size()};
 }
 
 }  // namespace
@@ -206,11 +206,30 @@ TEST_CASE("a request's segments grow from those of its base") {
   CHECK(tape.calls[0].request.markers == std::vector<std::uint32_t>{1});
   CHECK(lengths(tape.calls[1]) == std::vector<std::size_t>{1, 2, 3});
   CHECK(tape.calls[1].request.tools == tape.calls[0].request.tools);  // shared, not copied
-  CHECK((*tape.calls[1].request.messages)[0] == BlobRef::of("a"));
-  CHECK((*tape.calls[1].request.messages)[1] == BlobRef::of("c"));
+  CHECK(tape.calls[1].request.messages[0] == BlobRef::of("a"));
+  CHECK(tape.calls[1].request.messages[1] == BlobRef::of("c"));
   CHECK(tape.calls[1].request.markers.empty());
   CHECK(tape.calls[1].changed == std::vector<std::string>{"system"});
   CHECK(lengths(tape.calls[2]) == std::vector<std::size_t>{0, 0, 1});
+}
+
+TEST_CASE("a request that only grows shares the list of what it grew from") {
+  Tape tape("s");
+  std::uint64_t base = 0;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    auto made = requested("m");
+    made.evidence = schema::Evidence::rebuilt;
+    made.base = base;
+    made.shared = i;
+    made.appended = {schema::Segment(BlobRef::of(std::string(1 + i, 'a')).fb())};
+    base = tape.take(std::move(made));
+    tape.take(responded(1));
+  }
+  REQUIRE(tape.calls.size() == 3);
+  CHECK(lengths(tape.calls[0]) == std::vector<std::size_t>{0, 0, 1});
+  CHECK(lengths(tape.calls[2]) == std::vector<std::size_t>{0, 0, 3});
+  CHECK(tape.calls[2].request.messages.shares(tape.calls[0].request.messages));
+  CHECK(tape.calls[2].request.messages[1] == BlobRef::of("aa"));
 }
 
 TEST_CASE("a compaction marks the next call of its lineage, once") {

@@ -181,13 +181,17 @@ TEST_CASE("calls are counted by how far their figures can be trusted") {
       call.usage = split(1, 0, 0, 0, 1);
       call.usage.authority = static_cast<schema::Authority>(i);
     }
-    if (i == 5) call.usage.cache_read = 7;  // and no output
+    if (i == 5) call.usage.cache_read = 7;  // and nothing else: that much at least
     table.add(call);
   }
   const CostReport report =
       cost_report(table, PriceBook::shipped(), calendar("UTC"), {{}, {}, {}, {}});
-  CHECK(report.total.by_authority == std::array<std::uint64_t, 4>{2, 1, 1, 1});
+  CHECK(report.total.by_authority == std::array<std::uint64_t, 4>{1, 1, 2, 1});
+  CHECK(report.total.unfinished == 1);
   CHECK(report.total.without_usage == 1);
+  CHECK(report.total.without_input == 1);
+  CHECK(report.total.without_read == 0);
+  CHECK(report.total.without_write == 1);
   CHECK(report.total.without_output == 1);
   REQUIRE(report.rows.size() == 1);
 }

@@ -382,6 +382,34 @@ TEST_CASE("nothing reported costs nothing and is not unpriced") {
   CHECK_FALSE(cost.counts.output_known);
 }
 
+TEST_CASE("a class that is not told is unknown, unless a total holds it or nobody bills it") {
+  const auto book = PriceBook::shipped();
+  CallUsage usage = split(1, 2, 3, 0, 4);
+  const auto counts = [&] {
+    return cost_of(book, "anthropic", "claude-sonnet-5", usage, kAutumn).counts;
+  };
+  CHECK(counts().whole());
+  CHECK(authority_of(usage, counts()) == daybook::schema::Authority::exact);
+  usage.cache_write.reset();
+  usage.cache_write_5m.reset();
+  usage.cache_write_1h.reset();
+  CHECK_FALSE(counts().write_known);
+  CHECK(authority_of(usage, counts()) == daybook::schema::Authority::lower_bound);
+  // A model whose writes have no price reports none.
+  PriceBook own;
+  REQUIRE(own.add("[[price]]\nmodels = [\"m\"]\ninput = 1\ncache_read = 1\noutput = 1\n", "f"));
+  CHECK(cost_of(own, "anthropic", "m", usage, kAutumn).counts.whole());
+  usage.cache_read.reset();
+  CHECK_FALSE(counts().read_known);
+  usage.input_total = 6;
+  CHECK(counts().read_known);
+  CHECK(counts().write_known);
+  usage.authority = daybook::schema::Authority::estimate;
+  usage.output.reset();
+  CHECK(authority_of(usage, counts()) == daybook::schema::Authority::estimate);
+  CHECK_FALSE(class_counts(CallUsage{}).input_known);
+}
+
 TEST_CASE("peak hours without a time of day leave an interval") {
   const auto book = PriceBook::shipped();
   const auto rows = book.rows_for("deepseek", "deepseek-v4-pro");

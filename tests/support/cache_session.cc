@@ -222,7 +222,15 @@ class Client {
     call.version = static_cast<std::uint64_t>(turn) + 1;
     call.id = fmt::format("call {}", turn + 1);
     call.after_compaction = here && has("E2");
-    if (here && has("U2")) call.usage.cache_read.reset();
+    if (here && has("U2")) {
+      // A total, and nothing of what it is made of.
+      call.usage.input_total = *call.input();
+      call.usage.input_uncached.reset();
+      call.usage.cache_read.reset();
+      call.usage.cache_write.reset();
+      call.usage.cache_write_5m.reset();
+      call.usage.cache_write_1h.reset();
+    }
     run_.usages.push_back(usage);
     run_.calls.push_back(std::move(call));
     sent_messages_ = messages_.size();

@@ -341,6 +341,85 @@ TEST_CASE("the remedy for expiry is one that the gap and the prompt leave") {
         std::string::npos);
 }
 
+/// Two calls two hours apart that write the same 5,000 tokens.
+std::string two_hours(const char* model) {
+  std::string text;
+  for (const char* time : {"10:00:00", "12:00:00"}) {
+    text += fmt::format(
+                R"({{"type":"assistant","sessionId":"s1","uuid":"u{0}","requestId":"r{0}",)"
+                R"("timestamp":"2026-05-01T{0}Z","cwd":"/p","version":"2.0.0","message":)"
+                R"({{"id":"m{0}","type":"message","role":"assistant","model":"{1}","content":[],)"
+                R"("stop_reason":"end_turn","usage":{{"input_tokens":3,)"
+                R"("cache_read_input_tokens":0,"cache_creation_input_tokens":5000,)"
+                R"("output_tokens":9,"cache_creation":{{"ephemeral_5m_input_tokens":5000,)"
+                R"("ephemeral_1h_input_tokens":0}}}}}}}})",
+                time, model) +
+            "\n";
+  }
+  return text;
+}
+
+TEST_CASE("what pings would win back behind a gap of hours is told") {
+  Cli cli;
+  const tests::TempDir folder;
+  const std::string log = folder.str("s1.jsonl");
+  const auto cause = [&](const char* model) {
+    tests::write_file(log, two_hours(model));
+    const auto lines = tests::json_lines(cli.run({"cache", log, "--json"}).out);
+    CHECK(lines.at(1)["cause"] == "T1");
+    return lines.at(1);
+  };
+  // 24 pings that read 5,000 tokens at a tenth cost more than the 5,000 that were lost.
+  const auto dear = cause("claude-sonnet-4-5");
+  CHECK(dear["recoverable_usd"] == "0");
+  CHECK(cli.run({"cache", log, "--why", "s1:2"})
+            .out.find("24 of them cost $0.0360, not less than was lost") != std::string::npos);
+  // Of 3 uncached and 5,000 written tokens 2 and 4,998 were lost: 2 x $9.75 and 4,998 x $12.25 a
+  // million; 24 x 5,000 reads at $0.25 a million are $0.03.
+  const auto cheap = cause("claude-fable-5-1");
+  CHECK(cheap["waste_usd"] == "0.061245");
+  CHECK(cheap["recoverable_usd"] == "0.031245");
+  CHECK(cli.run({"cache", log, "--why", "s1:2"})
+            .out.find("24 of them cost $0.0300, less than was lost") != std::string::npos);
+}
+
+TEST_CASE("the explanation of a call says the same in JSON: rules, remedy, time") {
+  Cli cli = with_clock();
+  const auto json = tests::json_lines(cli.run({"cache", "--why", "clock:7", "--json"}).out).at(0);
+  CHECK(json["rules"]["family"] == "anthropic");
+  CHECK(json["rules"]["min_tokens"] == 1024);
+  CHECK(json["rules"]["lives_s"] == 300);
+  CHECK(json["started_at"] == "2026-05-28T20:28:40.000000000Z");
+  CHECK(json["lost"][0]["remedies"][0]["leaf"] == "P3.clock");
+  const std::string remedy = json["lost"][0]["remedies"][0]["remedy"];
+  CHECK(cli.run({"cache", "--why", "clock:7"}).out.find("remedy: " + remedy + "\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("a call without a time is not of 1970") {
+  Cli cli;
+  const tests::TempDir folder;
+  const std::string log = folder.str("s1.jsonl");
+  std::string text = two_hours("claude-sonnet-4-5");
+  for (const char* time :
+       {R"("timestamp":"2026-05-01T10:00:00Z",)", R"("timestamp":"2026-05-01T12:00:00Z",)"}) {
+    text.erase(text.find(time), std::string_view(time).size());
+  }
+  tests::write_file(log, text);
+  REQUIRE(cli.run({"import", log}).code == 0);
+  const auto lines = tests::json_lines(cli.run({"cache", "--json"}).out);
+  const auto call =
+      std::ranges::find_if(lines, [](const auto& line) { return line["line"] == "call"; });
+  REQUIRE(call != lines.end());
+  CHECK((*call)["started_at"].is_null());
+  const std::string name = fmt::format("claude-s1:{}", (*call)["version"].get<int>());
+  const auto run = cli.run({"cache", "--why", name});
+  CHECK(run.out.find("1970") == std::string::npos);
+  CHECK(run.out.find("time not known") != std::string::npos);
+  const auto json = tests::json_lines(cli.run({"cache", "--why", name, "--json"}).out).at(0);
+  CHECK(json["started_at"].is_null());
+}
+
 TEST_CASE("a transcript is compared with itself: the model it has changes nothing, an hour does") {
   Cli cli;
   const tests::TempDir folder;

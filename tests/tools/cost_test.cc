@@ -82,6 +82,7 @@ Told told(std::uint64_t input, std::uint64_t read, std::uint64_t output) {
   Told made;
   made.input = input;
   made.read = read;
+  made.write = 0;
   made.output = output;
   return made;
 }
@@ -190,8 +191,9 @@ TEST_CASE("cost: CSV quotes what needs it") {
   CHECK(run.out ==
         "model,calls,input,cache_read,cache_write_5m,cache_write_1h,cache_write,output,"
         "web_searches,cost_low_usd,cost_high_usd,unpriced_calls,unpriced_tokens,without_usage,"
-        "without_output,exact,derived,lower_bound,estimate\r\n"
-        "claude-opus-5-5,1,1000,0,0,0,0,0,0,0.004,0.004,0,0,0,0,1,0,0,0\r\n");
+        "without_input,without_cache_read,without_cache_write,without_output,exact,derived,"
+        "lower_bound,estimate\r\n"
+        "claude-opus-5-5,1,1000,0,0,0,0,0,0,0.004,0.004,0,0,0,0,0,0,0,1,0,0,0\r\n");
   Told odd = told(1, 0, 0);
   odd.model = "a,\"b\"";
   Cli other;
@@ -348,7 +350,7 @@ TEST_CASE("cost: mistakes say what to do") {
 
 TEST_CASE("cost: damage leaves its call out, is said, and shows in the exit code") {
   Cli cli = sample();
-  cli.store->damage_event("site", 4);
+  cli.store->lose_event("site", 4);
   const CliRun run = cli.run({"cost", "--json"});
   CHECK(run.code == 6);
   CHECK(json_lines(run.out).back()["calls"] == 3);
