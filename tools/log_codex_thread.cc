@@ -201,7 +201,8 @@ void CodexThread::message(const CodexLine& line, Origin& origin) {
     output_item(line, origin);
     return;
   }
-  const std::string text = codex_text(line.payload["content"]);
+  const JsonSpan content = line.payload["content"];
+  const std::string text = words_of(content);
   const bool written = role.is("user") && !is_codex_context(text);
   if (open_) open_->input_after = true;
   if (!written) {
@@ -211,13 +212,28 @@ void CodexThread::message(const CodexLine& line, Origin& origin) {
     append_message(line.payload.raw());
     keep(line, schema::ImportReason::duplicate, "the prompt again", origin);
   } else {
-    prompt(text, line, origin);
+    prompt(text, content, line, origin);
     append_message(line.payload.raw());
   }
 }
 
+/// What tells one prompt from another. Depth::usage: as the log writes it, which costs no copy of
+/// megabytes without their escapes.
+std::string CodexThread::words_of(JsonSpan content) const {
+  if (!reading_.usage_only()) return codex_text(content);
+  JsonSpan only = content;
+  std::size_t parts = 0;
+  content.items([&](JsonSpan part) {
+    only = part["text"];
+    ++parts;
+  });
+  if (parts > 1 || !only.is_string()) return codex_text(content);
+  return std::string(only.raw().substr(1, only.raw().size() - 2));
+}
+
 /// A message inside a turn that has its prompt steers that turn.
-void CodexThread::prompt(const std::string& text, const CodexLine& line, Origin& origin) {
+void CodexThread::prompt(const std::string& text, JsonSpan content, const CodexLine& line,
+                         Origin& origin) {
   last_prompt_ = text;
   if (explicit_turn_ && turn_has_prompt_) {
     keep(line, schema::ImportReason::metadata, "steers the turn that is open", origin);
@@ -226,6 +242,10 @@ void CodexThread::prompt(const std::string& text, const CodexLine& line, Origin&
   turn_has_prompt_ = true;
   turn_starts_.push_back(messages_.size());
   flush();
+  if (reading_.usage_only()) {
+    if (log_.header().title.empty()) log_.start_turn(codex_text(content), origin, "");
+    return;
+  }
   unknown_outcomes(origin);
   const std::string stable = fmt::format("{}/{}/{}", id(), line.at, Digest::of(text).hex());
   log_.start_turn(text, origin, stable);
@@ -279,11 +299,12 @@ void CodexThread::event(const CodexLine& line, const LogRecord& record, Origin& 
     return;
   }
   if (line.kind.is("user_message")) {
-    const std::string text = line.payload["message"].text();
+    const JsonSpan content = line.payload["message"];
+    const std::string text = words_of(content);
     if (text == last_prompt_ && turn_has_prompt_) {
       keep(line, schema::ImportReason::duplicate, "the prompt again", origin);
     } else {
-      prompt(text, line, origin);
+      prompt(text, content, line, origin);
     }
     return;
   }
