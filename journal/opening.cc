@@ -153,7 +153,7 @@ Result<void> check_files(const Site& site, const ClosedNote& note) {
                                  : fmt::format("has {} bytes instead of {}", found->second, size);
     return fail(ErrorCode::corrupt,
                 fmt::format("{}/{} {} since the journal was last closed; nothing was changed, "
-                            "restore that file or a backup",
+                            "restore the folder's files or a backup of the journal",
                             site.paths.db, name, what));
   }
   return {};

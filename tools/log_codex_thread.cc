@@ -111,7 +111,8 @@ std::string CodexThread::line_type(const CodexLine& line) const {
 
 void CodexThread::keep(const CodexLine& line, schema::ImportReason reason, std::string_view detail,
                        Origin& origin) {
-  log_.keep(line_type(line), reason, detail, origin);
+  const bool named = !reading_.usage_only() || reason == schema::ImportReason::unmapped;
+  log_.keep(named ? line_type(line) : std::string(), reason, detail, origin);
 }
 
 void CodexThread::take(const CodexLine& line, const LogRecord& record) {
@@ -202,7 +203,7 @@ void CodexThread::message(const CodexLine& line, Origin& origin) {
     return;
   }
   const JsonSpan content = line.payload["content"];
-  const std::string text = words_of(content);
+  std::string text = words_of(content);
   const bool written = role.is("user") && !is_codex_context(text);
   if (open_) open_->input_after = true;
   if (!written) {
@@ -212,7 +213,7 @@ void CodexThread::message(const CodexLine& line, Origin& origin) {
     append_message(line.payload.raw());
     keep(line, schema::ImportReason::duplicate, "the prompt again", origin);
   } else {
-    prompt(text, content, line, origin);
+    prompt(std::move(text), content, line, origin);
     append_message(line.payload.raw());
   }
 }
@@ -232,9 +233,9 @@ std::string CodexThread::words_of(JsonSpan content) const {
 }
 
 /// A message inside a turn that has its prompt steers that turn.
-void CodexThread::prompt(const std::string& text, JsonSpan content, const CodexLine& line,
+void CodexThread::prompt(std::string text, JsonSpan content, const CodexLine& line,
                          Origin& origin) {
-  last_prompt_ = text;
+  last_prompt_ = std::move(text);
   if (explicit_turn_ && turn_has_prompt_) {
     keep(line, schema::ImportReason::metadata, "steers the turn that is open", origin);
     return;
@@ -247,8 +248,8 @@ void CodexThread::prompt(const std::string& text, JsonSpan content, const CodexL
     return;
   }
   unknown_outcomes(origin);
-  const std::string stable = fmt::format("{}/{}/{}", id(), line.at, Digest::of(text).hex());
-  log_.start_turn(text, origin, stable);
+  const std::string stable = fmt::format("{}/{}/{}", id(), line.at, Digest::of(last_prompt_).hex());
+  log_.start_turn(last_prompt_, origin, stable);
 }
 
 void CodexThread::append_message(std::string_view raw) {
@@ -300,11 +301,11 @@ void CodexThread::event(const CodexLine& line, const LogRecord& record, Origin& 
   }
   if (line.kind.is("user_message")) {
     const JsonSpan content = line.payload["message"];
-    const std::string text = words_of(content);
+    std::string text = words_of(content);
     if (text == last_prompt_ && turn_has_prompt_) {
       keep(line, schema::ImportReason::duplicate, "the prompt again", origin);
     } else {
-      prompt(text, content, line, origin);
+      prompt(std::move(text), content, line, origin);
     }
     return;
   }

@@ -58,7 +58,7 @@ class CodexThread {
   void event(const CodexLine& line, const LogRecord& record, Origin& origin);
   bool turn_event(const CodexLine& line, Origin& origin);
   std::string words_of(JsonSpan content) const;
-  void prompt(const std::string& text, JsonSpan content, const CodexLine& line, Origin& origin);
+  void prompt(std::string text, JsonSpan content, const CodexLine& line, Origin& origin);
   void token_count(const CodexLine& line, const LogRecord& record, Origin& origin);
   void token_record(const CodexLine& line, const LogRecord& record, Origin& origin);
   void compacted(const CodexLine& line, Origin& origin);
