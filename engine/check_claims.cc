@@ -292,7 +292,7 @@ bool named_command_failed(const PreparedSpan& span, const Clause& clause) {
 }
 
 bool files_backed(const PreparedSpan& span, const Clause& clause) {
-  constexpr std::uint8_t kShows = kFromOkCall | kFromOkResult | kFromPrior | kFromUser;
+  constexpr std::uint8_t kShows = kFromOkCall | kFromOkResult | kFromPrior;
   return std::all_of(clause.paths.begin(), clause.paths.end(), [&](const Entity& path) {
     const std::uint8_t sources = span.sources_of(path);
     // A path that is nowhere is G9's to report.

@@ -15,7 +15,7 @@ namespace daybook::engine {
 namespace {
 
 /// How Codex answers a call that never ran, or that was stopped.
-constexpr std::array<std::string_view, 12> kRefusals = {"apply_patch verification failed",
+constexpr std::array<std::string_view, 13> kRefusals = {"apply_patch verification failed",
                                                         "apply_patch handler received",
                                                         "patch rejected",
                                                         "rejected by user",
@@ -26,7 +26,8 @@ constexpr std::array<std::string_view, 12> kRefusals = {"apply_patch verificatio
                                                         "write_stdin failed",
                                                         "failed to parse function arguments",
                                                         "unsupported call",
-                                                        "unsupported custom tool call"};
+                                                        "unsupported custom tool call",
+                                                        "command timed out after"};
 
 /// Lines of a head that say nothing of the end.
 constexpr std::array<std::string_view, 5> kHeadLines = {

@@ -110,7 +110,7 @@ void extract_entity_facts(const engine::PreparedSpan& span, FactCollector& out) 
   }
   for (const auto& call : span.calls()) {
     if (call.call == engine::SpanCall::kNone || (call.classes & engine::kWrites) == 0 ||
-        call.outcome == engine::CallOutcome::failed) {
+        call.outcome != engine::CallOutcome::succeeded) {
       continue;
     }
     DefinitionSink sink(out, call.call);

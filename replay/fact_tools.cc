@@ -137,8 +137,9 @@ std::string call_text(const PreparedSpan::Item& item) {
 }
 
 void add_call(const PreparedSpan& span, const SpanCall& call, FactCollector& out) {
-  const auto& item = span.items()[call.call];
-  if (call.outcome == CallOutcome::failed) return;
+  // What no result shows has made nothing; of a command that went on, the answer to a later call.
+  if (call.outcome != CallOutcome::succeeded) return;
+  const auto& item = span.items()[call.begun == SpanCall::kNone ? call.call : call.begun];
   const bool writes = (call.classes & engine::kWrites) != 0;
   const bool reads = kOpensOneFile.has(item.tool);
   if (item.tool == "apply_patch" || item.tool == "apply_unified_diff") {

@@ -148,6 +148,7 @@ class RecordReader {
   void working_state(std::string_view text);
   void call(const SpanCall& call);
   void fields(const PreparedSpan::Item& item, const Json& arguments);
+  void files_of(const PreparedSpan::Item& item, const Json& arguments);
   void patch(std::string_view text);
   void plan(const Json& arguments);
   void shell(std::string_view script);
@@ -289,6 +290,14 @@ void RecordReader::fields(const PreparedSpan::Item& item, const Json& arguments)
   for (const char* name : {"patch", "diff", "input"}) patch(member(arguments, name));
 }
 
+/// What a call that worked has opened, made or changed.
+void RecordReader::files_of(const PreparedSpan::Item& item, const Json& arguments) {
+  fields(item, arguments);
+  if (arguments.empty()) patch(item.text);
+  const std::string script = engine::shell_command(item.raw);
+  if (!script.empty()) shell(script);
+}
+
 void RecordReader::call(const SpanCall& call) {
   if (call.call == SpanCall::kNone) return;
   ++records_.calls;
@@ -301,10 +310,9 @@ void RecordReader::call(const SpanCall& call) {
   const bool answered = call.result != SpanCall::kNone;
   records_.unanswered = answered ? "" : about;
   plan(arguments);
-  if (call.outcome != CallOutcome::failed) {
-    fields(item, arguments);
-    if (arguments.empty()) patch(item.text);
-    if (!script.empty()) shell(script);
+  if (call.outcome == CallOutcome::succeeded) {
+    const auto& made = call.begun == SpanCall::kNone ? item : span_.items()[call.begun];
+    files_of(made, object_of(made.raw));
   }
   const Ended ended = answered ? ended_of(span_.items()[call.result].raw) : Ended{};
   const bool failed = call.outcome == CallOutcome::failed;

@@ -93,6 +93,8 @@ TEST_CASE("commands have failed when the lines before their output say so") {
   // A pipe hides the status, and the report still counts.
   CHECK(of("Exit code: 0\nOutput:\n2 failed, 3 passed\n") == CallOutcome::failed);
   CHECK(of("execution error: sandbox denied") == CallOutcome::failed);
+  CHECK(of("command timed out after 10000 milliseconds\npart of its output") ==
+        CallOutcome::failed);
   // Daybook's own results have their status before the output.
   CHECK(outcome("run_shell", "{}", R"({"command":"x","exit_code":0,"output":"exit code 3"})") ==
         CallOutcome::succeeded);

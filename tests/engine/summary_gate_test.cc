@@ -153,6 +153,13 @@ TEST_CASE("claims need a result that shows them", "[gate]") {
   CHECK_FALSE(unbacked(kFiles, "Once the tests pass it can be committed."));
   CHECK_FALSE(unbacked("`docs/retry.md` could not be written.", kState));
   CHECK_FALSE(unbacked(kFiles, "The edit of the loop is done."));
+  // That the user wants a file shows no more than that.
+  std::vector<SpanItem> asked = kSpan;
+  asked.push_back({SpanKind::kUser, "Now write docs/retry.md.", {}, true});
+  CHECK(has(judge(summary(kGoal, "`docs/retry.md`: written.", kState), asked),
+            GateCode::kUnbackedCompletion));
+  CHECK_FALSE(has(judge(summary(kGoal, "`docs/retry.md`: written by the user.", kState), asked),
+                  GateCode::kUnbackedCompletion));
   std::vector<SpanItem> later = kSpan;
   later.push_back({SpanKind::kToolCall, R"({"command":"ctest"})", "run_shell", true});
   later.push_back(

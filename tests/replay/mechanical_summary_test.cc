@@ -166,6 +166,34 @@ TEST_CASE("an edit that failed changed nothing, in whatever form its failure com
                  Contains("`cargo test`: `error: could not compile 'x'`"));
 }
 
+TEST_CASE("what no result shows has changed nothing") {
+  std::vector<PastItem> items = {user("Make the files that the importer needs.")};
+  const auto begin = [&](const std::string& file, int session) {
+    call(items, "exec_command", R"({"cmd":"touch )" + file + R"("})",
+         fmt::format("Process running with session ID {}\nOutput:\n", session));
+  };
+  const auto end = [&](int session, int code) {
+    call(items, "write_stdin", fmt::format(R"({{"session_id":{},"chars":""}})", session),
+         fmt::format("Process exited with code {}\nOutput:\n", code));
+  };
+  begin("src/failed.py", 7);
+  end(7, 3);
+  begin("src/made.py", 8);
+  end(8, 0);
+  begin("src/running.py", 9);
+  call(items, "shell_command", R"({"command":"touch src/late.py"})",
+       "command timed out after 10000 milliseconds");
+  items.push_back(
+      piece(SpanKind::kToolCall, R"({"command":"touch src/open.py"})", "shell_command"));
+  const std::string text = mechanical_summary(items, kRoom);
+  CAPTURE(text);
+  const std::string files = section(text, "## Files");
+  CHECK_THAT(files, Contains("- src/made.py (new)"));
+  for (const std::string name : {"failed.py", "running.py", "late.py", "open.py"}) {
+    CHECK_THAT(files, !Contains(name));
+  }
+}
+
 TEST_CASE("folders, quoted paths and moves of the shell are followed") {
   std::vector<PastItem> items = {user("Tidy the project up, please, and drop the old build.")};
   call(items, "Write", R"({"file_path":"build/out.txt","content":"x"})", "created");
