@@ -7,6 +7,8 @@
 #include <optional>
 #include <queue>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "replay/call.h"
 #include "tools/log_calls.h"
@@ -27,6 +29,7 @@ class Copies {
     replay::CallFold fold(session.str(), [&](replay::Call call) {
       auto& kept = kept_[{call.id, call.pass}];
       if (kept.session && !preferred_copy(call, kept)) return;
+      if (kept.session) told_again_.insert(session.str());
       kept = replay::Call();
       kept.session = call.session;
       kept.version = call.version;
@@ -49,10 +52,15 @@ class Copies {
     return found->second.version == call.version && names_.at(found->first) == session.str();
   }
 
+  /// Whether a copy that counts stands in this session behind one that does not, and so perhaps
+  /// behind later calls.
+  bool told_again(const SessionId& session) const { return told_again_.contains(session.str()); }
+
  private:
   using Key = std::pair<Uuid, std::uint32_t>;
   std::map<Key, replay::Call> kept_;  // what the rule looks at
   std::map<Key, std::string> names_;  // of its session in the journal
+  std::set<std::string> told_again_;  // sessions
 };
 
 /// One session's calls, read piece by piece.
@@ -61,6 +69,7 @@ class CallStream {
   CallStream(journal::Journal& journal, SessionId session, const Copies& copies)
       : journal_(journal),
         session_(std::move(session)),
+        told_again_(copies.told_again(session_)),
         reader_(segment_bytes(journal)),
         fold_(session_.str(), [this, &copies](replay::Call call) {
           if (!copies.counts(call, session_)) return;
@@ -85,6 +94,21 @@ class CallStream {
  private:
   Result<void> fill() {
     ended_ = true;
+    DAYBOOK_TRY(read());
+    if (!told_again_) return {};
+    // In the order of their times; one without a time stays behind the call before it.
+    std::vector<std::pair<std::int64_t, replay::CacheCall>> timed;
+    for (auto& call : ready_) {
+      const std::int64_t before = timed.empty() ? 0 : timed.back().first;
+      timed.emplace_back(call.start == 0 ? before : call.start, std::move(call));
+    }
+    std::ranges::stable_sort(timed, {}, [](const auto& call) { return call.first; });
+    ready_.clear();
+    for (auto& call : timed) ready_.push_back(std::move(call.second));
+    return {};
+  }
+
+  Result<void> read() {
     return journal_.read(session_, from_, journal::ReadMode::lenient, [&](const auto& entry) {
       from_ = entry.version + 1;
       if (entry.event == nullptr) {
@@ -92,13 +116,14 @@ class CallStream {
       } else {
         fold_.take(*entry.event);
       }
-      ended_ = ready_.size() < kBatch;
+      ended_ = told_again_ || ready_.size() < kBatch;
       return ended_;
     });
   }
 
   journal::Journal& journal_;
   SessionId session_;
+  const bool told_again_;  // then all calls are read before the first is given
   replay::CallReader reader_;
   std::deque<replay::CacheCall> ready_;
   replay::CallFold fold_;

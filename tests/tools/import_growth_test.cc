@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "tests/tools/both_ways.h"
 #include "tests/tools/importing.h"
 
 namespace daybook::tests {
@@ -357,4 +358,35 @@ TEST_CASE("import: a prompt between the lines of a response takes nothing from i
 }
 
 }  // namespace
+TEST_CASE("the order in which copies of a log are imported does not matter") {
+  const auto answer = [](const std::string& id, const std::string& time, const std::string& part,
+                         const std::string& usage) {
+    return fmt::format(
+               R"({{"type":"assistant","sessionId":"s1","uuid":"{0}{2}","requestId":"r-{0}",)"
+               R"("timestamp":"2026-10-01T{1}Z","cwd":"/p","version":"2.0.0","message":)"
+               R"({{"id":"{0}","type":"message","role":"assistant","model":"claude-sonnet-5",)"
+               R"("content":[{{"type":"text","text":"{2}"}}],"stop_reason":"end_turn",)"
+               R"("usage":{3}}}}})",
+               id, time, part, usage) +
+           "\n";
+  };
+  const std::string early = answer("m1", "10:00:02", "a", claude_usage_json(3, 0, 2000, 5));
+  const std::string grown = answer("m1", "10:00:02", "b", claude_usage_json(3, 0, 2000, 20));
+  const std::string next = answer("m2", "10:00:22", "a", claude_usage_json(3, 2000, 50, 5));
+  const TempDir dir;
+  write_file(dir.str("a.jsonl"), early + next);
+  write_file(dir.str("b.jsonl"), early + grown + next);
+  std::vector<std::string> outputs;
+  for (const std::vector<std::string>& order :
+       {std::vector<std::string>{"b.jsonl"}, {"a.jsonl", "b.jsonl"}, {"b.jsonl", "a.jsonl"}}) {
+    Cli cli;
+    cli.environment["TZ"] = "UTC";
+    for (const auto& name : order) REQUIRE(cli.run({"import", dir.str(name)}).code == 0);
+    outputs.push_back(cli.run({"cache"}).out);
+  }
+  CHECK(outputs[0].find("= 2,000 read + 0 lost") != std::string::npos);
+  CHECK(outputs[1] == outputs[0]);
+  CHECK(outputs[2] == outputs[0]);
+}
+
 }  // namespace daybook::tests
