@@ -15,6 +15,11 @@ std::uint64_t tolerance(const CacheRules& rules) {
   return std::max<std::uint64_t>(rules.granularity.most, 1);
 }
 
+/// As much of that many tokens as the provider can serve: whole blocks, of the least size at least.
+std::uint64_t servable(std::uint64_t tokens, const CacheRules& rules) {
+  return tokens - tokens % std::max<std::uint64_t>(rules.granularity.least, 1);
+}
+
 /// Why a call of `input` tokens wrote nothing and read nothing.
 CauseSet left_nothing(std::uint64_t input, const CacheRules& rules) {
   if (input < rules.min_tokens.least) return CauseSet::sole(Leaf::below_minimum);
@@ -157,7 +162,7 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
     finding.life_s = rules.life_s(last.ttl).least;
   }
   if (chain.any && !call.usage.cache_read) {
-    finding.reusable = std::min(last.cached, input);
+    finding.reusable = servable(std::min(last.cached, input), rules);
     if (finding.reusable > 0) {
       finding.lost.emplace_back(CauseSet::sole(Leaf::unmeasured), finding.reusable);
     }
@@ -168,11 +173,14 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
       finding.lost.emplace_back(left_nothing(last.input, rules), finding.reusable);
     }
   } else if (chain.any) {
-    finding.reusable = std::min(last.cached, input);
+    const std::uint64_t common = std::min(last.cached, input);
+    const bool short_of_it = !rules.reports_writes && common < rules.min_tokens.least;
+    finding.reusable = short_of_it ? common : servable(common, rules);
     if (read < finding.reusable) {
       const std::uint64_t lost = finding.reusable - read;
-      finding.lost.emplace_back(lost < tolerance(rules) ? CauseSet::sole(Leaf::granularity)
-                                                        : explain(chain, now, call, rules),
+      finding.lost.emplace_back(short_of_it               ? CauseSet::sole(Leaf::below_minimum)
+                                : lost < tolerance(rules) ? CauseSet::sole(Leaf::granularity)
+                                                          : explain(chain, now, call, rules),
                                 lost);
     }
   }

@@ -244,7 +244,8 @@ TEST_CASE("more than the rules allow is counted as a contradiction") {
 /// Calls of one session as a log of usage figures tells them, Anthropic's classes.
 class Ledger {
  public:
-  explicit Ledger(std::string model = "claude-sonnet-4-5") : model_(std::move(model)) {}
+  explicit Ledger(std::string model = "claude-sonnet-4-5", std::string provider = "anthropic")
+      : model_(std::move(model)), provider_(std::move(provider)) {}
 
   CallVerdict take(double at_s, std::uint64_t uncached, std::uint64_t read, std::uint64_t written) {
     replay::CallUsage usage;
@@ -256,7 +257,7 @@ class Ledger {
   CallVerdict take(double at_s, replay::CallUsage usage, const std::string& model = "") {
     replay::CacheCall call;
     call.session = "s";
-    call.scope.provider = call.provider_kind = "anthropic";
+    call.scope.provider = call.provider_kind = provider_;
     call.scope.model = model.empty() ? model_ : model;
     call.evidence = schema::Evidence::usage_only;
     call.start = 1'790'000'000'000'000'000 + static_cast<std::int64_t>(at_s * 1e9);
@@ -266,6 +267,7 @@ class Ledger {
 
  private:
   std::string model_;
+  std::string provider_;
   replay::CacheAttributor attributor_{replay::CacheRuleBook::shipped()};
 };
 
@@ -315,6 +317,22 @@ TEST_CASE("figures alone: P7 is no candidate where the prompt is long enough") {
   const auto found = cause(written.take(10, 3'003, 0, 0));
   REQUIRE(found);
   CHECK_FALSE(found->contains(Leaf::below_minimum));
+}
+
+TEST_CASE("figures alone: what is served in blocks is lost in blocks, and P7 below the minimum") {
+  const auto second = [](std::uint64_t first, std::uint64_t then) {
+    Ledger ledger("gpt-5.2", "openai");
+    replay::CallUsage usage;
+    usage.cache_read = 0;
+    usage.input_total = first;
+    ledger.take(0, usage);
+    usage.input_total = then;
+    return ledger.take(10, usage);
+  };
+  CHECK(second(5'428, 5'500).lost_tokens() == 42 * 128);
+  CHECK(second(1'023, 1'100).lost_tokens() == 1'023);
+  CHECK(cause(second(1'023, 1'100)) == CauseSet::sole(Leaf::below_minimum));
+  CHECK_FALSE(cause(second(1'024, 1'100)) == CauseSet::sole(Leaf::below_minimum));
 }
 
 TEST_CASE("without blocks nothing is lost to rounding, whatever the estimate says") {
