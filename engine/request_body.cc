@@ -1,12 +1,22 @@
 #include "engine/request_body.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace daybook::engine {
 namespace {
 
 /// What is hashed again is at most this much of the old bytes.
 constexpr std::size_t kMarkBytes = 64 << 10;
+
+/// The bytes of a text of at most 8; 0 for longer ones and for segments.
+std::uint64_t short_text(std::string_view piece, const char* identity) {
+  std::uint64_t bytes = 0;
+  if (identity == nullptr && piece.size() <= sizeof bytes) {
+    std::memcpy(&bytes, piece.data(), piece.size());
+  }
+  return bytes;
+}
 
 class StringSink : public BodySink {
  public:
@@ -46,10 +56,15 @@ void RequestBody::segment(std::string_view piece) {
 
 void RequestBody::add(std::string_view piece, const char* identity) {
   const std::size_t begin = next_ == 0 ? 0 : pieces_[next_ - 1].end;
+  const std::uint64_t text = short_text(piece, identity);
   if (next_ < pieces_.size()) {
     const Piece& known = pieces_[next_];
+    // Short texts are not compared in the body: looking at it every few kilobytes costs more than
+    // all else here.
+    const bool whole = identity != nullptr || piece.size() <= sizeof text;
     const bool same = known.identity == identity && known.end == begin + piece.size() &&
-                      (identity != nullptr || body_->compare(begin, piece.size(), piece) == 0);
+                      known.text == text &&
+                      (whole || body_->compare(begin, piece.size(), piece) == 0);
     if (same) {
       ++next_;
       return;
@@ -58,14 +73,14 @@ void RequestBody::add(std::string_view piece, const char* identity) {
   }
   own();
   body_->append(piece);
-  pieces_.push_back({identity, body_->size()});
+  pieces_.push_back({identity, body_->size(), text});
   ++next_;
 }
 
 /// Drops what follows the pieces that were the same.
 void RequestBody::cut() {
   const std::size_t size = next_ == 0 ? 0 : pieces_[next_ - 1].end;
-  pieces_.resize(next_, {nullptr, 0});
+  pieces_.resize(next_, {nullptr, 0, 0});
   if (size == body_->size()) return;
   own();
   body_->resize(size);

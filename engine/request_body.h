@@ -37,6 +37,7 @@ class RequestBody : private BodySink {
   struct Piece {
     const char* identity;  // where a segment's bytes are; null for text
     std::size_t end;       // offset in the body
+    std::uint64_t text;    // a short text itself: there is one between every two segments
   };
   struct Mark {
     std::size_t offset;

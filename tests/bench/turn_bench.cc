@@ -160,6 +160,7 @@ engine::TurnRequest turn_of(engine::SessionState state) {
   turn.agent = {"bench", "Be good.", {}};
   turn.policy = {schema::ApprovalMode::bypass_approvals, {{"/work", true}}};
   turn.max_iterations = 2 * kRequests;
+  turn.limits.compaction.enabled = false;  // the point is a history that only grows
   return turn;
 }
 
@@ -212,7 +213,9 @@ Measured at_messages(std::size_t messages) {
     for (std::size_t i = 0; i < messages / 2; ++i) maker.chat(kMessageBytes);
     maker.finish();
   }
-  return run_turn(dir.str("j"));
+  const Measured measured = run_turn(dir.str("j"));
+  DAYBOOK_CHECK(measured.body_bytes > messages * kMessageBytes);
+  return measured;
 }
 
 /// One sync of about what an append writes, into a file that has its blocks already.
