@@ -144,7 +144,8 @@ void print_heading(std::ostream& out, const Call& call, const CallCost& cost) {
   const auto missing = missing_classes(call, cost);
   out << fmt::format("figures   {}{}{}\n", trust(call, cost),
                      missing.empty() ? "" : ": not reported: ", fmt::join(missing, ", "));
-  if (!call.usage.any()) out << "usage     none reported; the call may have been billed\n";
+  if (!call.usage.any())
+    out << "usage     none reported that can be read; the call may have been billed\n";
   if (const PriceRow* row = cost.rates.row) {
     const std::string names = fmt::format("{}: {}", row->provider.empty() ? "any" : row->provider,
                                           fmt::join(row->models, ", "));
@@ -170,6 +171,14 @@ void print_heading(std::ostream& out, const Call& call, const CallCost& cost) {
   if (cost.why != Unpriced::no) out << "unpriced  " << replay::name_of(cost.why) << '\n';
 }
 
+/// With a mark when it is the least that the call can have cost.
+std::string total_of(const Call& call, const CallCost& cost) {
+  if (!call.usage.any()) return "not known";
+  if (cost.why != Unpriced::no && cost.total.high.is_zero()) return "unpriced";
+  const bool least = authority_of(call.usage, cost.counts) == schema::Authority::lower_bound;
+  return (least ? "≥ " : "") + amount(cost.total);
+}
+
 void print(Context& context, const Call& call, const CallCost& cost) {
   print_heading(context.out, call, cost);
   context.out << '\n';
@@ -180,9 +189,8 @@ void print(Context& context, const Call& call, const CallCost& cost) {
     table.add({std::string(replay::name_of(line.what)), grouped(line.count),
                price_of(cost, line) + (takes_factors ? " × factors" : ""), amount(line.cost)});
   }
-  const bool none_priced = cost.why != Unpriced::no && cost.total.high.is_zero();
   table.add(
-      {"total", grouped(cost.counts.tokens()), "", none_priced ? "unpriced" : amount(cost.total)});
+      {"total", call.usage.any() ? grouped(cost.counts.tokens()) : "?", "", total_of(call, cost)});
   table.print(context.out, context.columns, context.colour());
 }
 
