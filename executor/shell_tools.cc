@@ -112,7 +112,8 @@ class RunShell final : public Tool {
 
   static std::string error_text(const ShellArguments& arguments, const ShellResult& result) {
     if (result.exit == ExitKind::timed_out) {
-      return "the command was ended after " + std::to_string(arguments.timeout_s) + " seconds";
+      return "the command was ended after " + std::to_string(arguments.timeout_s) +
+             (arguments.timeout_s == 1 ? " second" : " seconds");
     }
     if (result.exit == ExitKind::user_stop) return "the command was stopped";
     return result.error;

@@ -74,10 +74,12 @@ Result<void> mend_manifest(const Site& site, Error why, bool has_events) {
       Error& error = checked.error();
       if (error.code != ErrorCode::corrupt) return fail(std::move(error));
       if (error.message == why.message) return fail(std::move(why));
+      const bool advises = error.message.find("nothing was changed") != std::string::npos;
       return fail(ErrorCode::corrupt,
                   fmt::format("{} is damaged from byte {} on, and that was no unfinished write: "
-                              "without it, {}; nothing was changed, restore a backup",
-                              torn->path, torn->whole_bytes, error.message));
+                              "without it, {}{}",
+                              torn->path, torn->whole_bytes, error.message,
+                              advises ? "" : "; nothing was changed, restore a backup"));
     }
   }
   DAYBOOK_TRY(forget_closed(site));

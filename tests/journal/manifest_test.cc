@@ -171,6 +171,8 @@ TEST_CASE("a manifest damaged anywhere is mended without loss, or refused and le
     }
     ++refused;
     CHECK(opened.error().code == ErrorCode::corrupt);
+    const std::string& said = opened.error().message;
+    CHECK(said.find("nothing was changed") == said.rfind("nothing was changed"));
     CHECK(files_of(bench.folder) == files);
   }
   // The tables' records cannot go: the log with their events is gone.
