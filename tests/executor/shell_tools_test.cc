@@ -72,7 +72,7 @@ TEST_CASE("run_shell's time limit", "[shell_tools]") {
   const Json result = t.shell("sleep 60", {{"timeout_seconds", 1}});
   CHECK(result.at("timed_out") == true);
   CHECK(result.at("exit_code").is_null());
-  CHECK(result.at("error") == "the command was ended after 1 seconds");
+  CHECK(result.at("error") == "the command was ended after 1 second");
 }
 
 TEST_CASE("run_shell refuses what it cannot run", "[shell_tools]") {
