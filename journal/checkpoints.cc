@@ -8,7 +8,7 @@ namespace daybook::journal {
 namespace {
 
 constexpr std::size_t kPartSize = 64 << 10;
-constexpr std::uint64_t kLargestState = std::uint64_t{1} << 31;
+constexpr std::uint64_t kLargestState = std::uint64_t{1} << 30;  // as unpack_state takes
 
 /// How many parts are stored.
 Result<std::uint32_t> count_parts(Store& store, const SessionId& session,

@@ -206,6 +206,29 @@ TEST_CASE("what is missing from a journal since it was closed refuses a writer, 
   CHECK(looks_when_opening(folder, 3) == 1);
 }
 
+TEST_CASE("to a reader a content whose file is gone is damage") {
+  const MemoryDir dir;
+  const std::string folder = dir.str("journal");
+  const std::string content(4200, 'b');
+  {
+    const auto journal = open_with(folder, OpenMode::create, memory_files());
+    auto pen = pen_for(session_id("demo"));
+    REQUIRE(append_and_wait(*journal, acquire(pen)).has_value());
+    REQUIRE(append_and_wait(*journal, notice_with_blob(pen, content)).has_value());
+  }
+  open_with(folder, OpenMode::write, memory_files()).reset();  // takes it out of the log
+  std::size_t removed = 0;
+  for (const auto& [name, bytes] : files_of(folder)) {
+    if (name.ends_with(".blob")) removed += stdfs::remove(folder + "/" + name) ? 1 : 0;
+  }
+  REQUIRE(removed == 1);
+  const auto journal = open_with(folder, OpenMode::read_only, memory_files());
+  const auto read = journal->blob(BlobRef::of(content));
+  REQUIRE_FALSE(read.has_value());
+  CHECK(read.error().code == ErrorCode::corrupt);
+  CHECK(read.error().message.find("restore that file or a backup") != std::string::npos);
+}
+
 TEST_CASE("a database older than its witness is refused as it is, though it was closed") {
   const MemoryDir dir;
   const std::string folder = dir.str("journal");
