@@ -208,7 +208,7 @@ class AnthropicDecoder final : public StreamDecoder {
 std::optional<Failure> AnthropicDecoder::on_event(std::string_view name, std::string_view data,
                                                   const DeltaSink& sink) {
   if (stopped_ || data.empty()) return std::nullopt;
-  auto parsed = parse_json(data);
+  auto parsed = parse_event(data);
   if (name == "error" || (parsed && is_error_object(*parsed))) return classify_error(0, data);
   if (!parsed) return not_json(data, parsed.error().message);
   std::string type = json_text(*parsed, "type");

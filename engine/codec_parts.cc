@@ -2,9 +2,51 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace daybook::engine {
+namespace {
+
+constexpr std::size_t kEscapeBytes = 6;  // \uXXXX
+
+/// The number of a \uXXXX escape at `at`, or 0.
+unsigned escaped_unit(std::string_view text, std::size_t at) {
+  const std::string_view escape = text.substr(std::min(at, text.size()), kEscapeBytes);
+  if (escape.size() < kEscapeBytes || !escape.starts_with("\\u")) return 0;
+  unsigned unit = 0;
+  const char* end = escape.data() + escape.size();
+  const auto read = std::from_chars(escape.data() + 2, end, unit, 16);
+  return read.ec == std::errc() && read.ptr == end ? unit : 0;
+}
+
+bool is_first_half(unsigned unit) {
+  return unit >= 0xd800 && unit < 0xdc00;
+}
+
+bool is_second_half(unsigned unit) {
+  return unit >= 0xdc00 && unit < 0xe000;
+}
+
+/// JSON in which every escape of half a surrogate pair is one of U+FFFD.
+std::string without_lone_surrogates(std::string_view json) {
+  std::string out(json);
+  for (std::size_t at = out.find('\\'); at != std::string::npos; at = out.find('\\', at)) {
+    const unsigned unit = escaped_unit(out, at);
+    if (unit == 0) {
+      at += 2;
+    } else if (is_first_half(unit) && is_second_half(escaped_unit(out, at + kEscapeBytes))) {
+      at += 2 * kEscapeBytes;
+    } else {
+      if (is_first_half(unit) || is_second_half(unit)) out.replace(at + 2, 4, "fffd");
+      at += kEscapeBytes;
+    }
+  }
+  return out;
+}
+
+}  // namespace
 
 void add_json_member(std::string& out, std::string_view name, std::string_view json) {
   if (!out.empty() && out.back() != '{') out.push_back(',');
@@ -138,6 +180,13 @@ Failure stream_cut(std::string message) {
   failure.kind = schema::FailureKind::stream_cut;
   failure.message = std::move(message);
   return failure;
+}
+
+Result<Json> parse_event(std::string_view data) {
+  auto parsed = parse_json(data);
+  if (parsed) return parsed;
+  const std::string repaired = without_lone_surrogates(data);
+  return repaired == data ? std::move(parsed) : parse_json(repaired);
 }
 
 Failure not_json(std::string_view data, const std::string& why) {

@@ -64,6 +64,10 @@ std::optional<std::uint64_t> count_at(const Json& object, std::string_view key);
 /// The member, or null when there is none or `object` is not an object.
 const Json* member(const Json& object, std::string_view key);
 
+/// Parses what a stream sends. Half a surrogate pair, which servers write that cut a reply between
+/// the two, is read as U+FFFD: a character is lost, not the reply.
+Result<Json> parse_event(std::string_view data);
+
 Failure stream_cut(std::string message);
 Failure not_json(std::string_view data, const std::string& why);
 

@@ -218,7 +218,7 @@ class GeminiDecoder final : public StreamDecoder {
 std::optional<Failure> GeminiDecoder::on_event(std::string_view name, std::string_view data,
                                                const DeltaSink& sink) {
   if (is_blank(data) || data == "[DONE]") return std::nullopt;
-  auto parsed = parse_json(data);
+  auto parsed = parse_event(data);
   if (name == "error" || (parsed && is_error_object(*parsed))) return classify_error(0, data);
   if (!parsed) return not_json(data, parsed.error().message);
   if (!parsed->is_array()) return take_chunk(*parsed, sink);

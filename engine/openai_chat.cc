@@ -182,7 +182,7 @@ std::optional<Failure> OpenAiChatDecoder::on_event(std::string_view name, std::s
     done_ = true;
     return std::nullopt;
   }
-  auto parsed = parse_json(data);
+  auto parsed = parse_event(data);
   if (name == "error" || (parsed && is_error_object(*parsed))) return classify_error(0, data);
   if (!parsed) return not_json(data, parsed.error().message);
   if (!parsed->is_object()) return std::nullopt;

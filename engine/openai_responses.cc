@@ -286,7 +286,7 @@ std::optional<Failure> OpenAiResponsesDecoder::on_event(std::string_view name,
                                                         std::string_view data,
                                                         const DeltaSink& sink) {
   if (ended_ || is_blank(data) || data == "[DONE]") return std::nullopt;
-  auto parsed = parse_json(data);
+  auto parsed = parse_event(data);
   if (!parsed && name != "error") return not_json(data, parsed.error().message);
   const std::string type = parsed ? json_text(*parsed, "type") : "error";
   if (type == "response.failed") return failed(*parsed);

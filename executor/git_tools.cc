@@ -250,10 +250,12 @@ class GitDiff final : public GitTool {
 class GitLog final : public GitTool {
  public:
   GitLog()
-      : GitTool("git_log", "Lists commits, newest first.",
-                R"({"type":"object","properties":{)"
-                R"("path":{"type":"string","description":"only commits that changed it"},)"
-                R"("max_count":{"type":"integer","default":20,"description":"at most 200"}}})") {}
+      : GitTool(
+            "git_log", "Lists commits, newest first.",
+            R"({"type":"object","properties":{)"
+            R"("path":{"type":"string","description":"only commits that changed it"},)"
+            R"("max_count":{"type":"integer","minimum":1,"default":20,"description":"at most 200"}}})") {
+  }
 
  private:
   std::int64_t timeout_ms() const override { return kLogTimeoutMs; }
@@ -261,7 +263,7 @@ class GitLog final : public GitTool {
   Result<std::vector<std::string>> command(const ToolRequest& request,
                                            const Json& arguments) const override {
     const auto count =
-        std::clamp<std::int64_t>(arguments.at("max_count").get<std::int64_t>(), 1, kMaxCommits);
+        std::min<std::int64_t>(arguments.at("max_count").get<std::int64_t>(), kMaxCommits);
     const auto path = optional_path(request, arguments);
     if (!path) return fail(path.error());
     std::vector<std::string> made = {"log",

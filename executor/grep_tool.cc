@@ -49,7 +49,7 @@ Result<Query> parse_query(const ToolRequest& request, const Json& arguments) {
   if (!where) return fail(where.error());
   query.where = std::move(*where);
   query.max_results = static_cast<std::size_t>(
-      std::clamp<std::int64_t>(arguments.at("max_results").get<std::int64_t>(), 1, kMaxResults));
+      std::min<std::int64_t>(arguments.at("max_results").get<std::int64_t>(), kMaxResults));
   return query;
 }
 
@@ -93,9 +93,9 @@ class Matches {
   Matches(const Query& query, bool one_file, const SecretMask& mask)
       : query_(query), one_file_(one_file), mask_(mask) {}
 
-  /// Whether there are enough.
+  /// Whether there is one more than wanted.
   bool add(std::string_view bytes) {
-    while (!bytes.empty() && !full()) {
+    while (!bytes.empty() && !cut_) {
       const std::size_t end = bytes.find('\n');
       if (!skipping_) record_.append(bytes.substr(0, end));
       if (record_.size() > kLongestRecord) {
@@ -109,10 +109,10 @@ class Matches {
       record_.clear();
       bytes.remove_prefix(end + 1);
     }
-    return full();
+    return cut_;
   }
 
-  bool full() const { return found_.size() >= query_.max_results; }
+  bool cut() const { return cut_; }
   std::size_t size() const { return found_.size(); }
   std::size_t skipped() const { return skipped_; }
   Json take_found() { return std::move(found_); }
@@ -121,6 +121,10 @@ class Matches {
   void take(std::string_view line) {
     const auto record = parse_json(line);
     if (!record || json_text(*record, "type") != "match") return;
+    if (found_.size() == query_.max_results) {
+      cut_ = true;
+      return;
+    }
     const Json& data = record->at("data");
     std::string text = text_or_bytes(data.at("lines"));
     text.resize(text.find_last_not_of("\r\n") + 1);
@@ -139,6 +143,7 @@ class Matches {
   const bool one_file_;
   const SecretMask& mask_;
   std::string record_;
+  bool cut_ = false;
   bool skipping_ = false;
   std::size_t skipped_ = 0;
   Json found_ = Json::array();
@@ -156,7 +161,8 @@ class Grep final : public Tool {
         R"("pattern":{"type":"string","description":"regular expression"},)"
         R"("path":{"type":"string","default":".","description":"file or folder"},)"
         R"("glob":{"type":"string","description":"only files that match, e.g. *.cc"},)"
-        R"("max_results":{"type":"integer","default":100,"description":"at most 1000"}},)"
+        R"("max_results":{"type":"integer","minimum":1,"default":100,)"
+        R"("description":"at most 1000"}},)"
         R"("required":["pattern"]})";
     spec_.risk = Risk::read;
     spec_.effect = schema::Effect::read_only;
@@ -231,7 +237,7 @@ class Grep final : public Tool {
     } else if (stop.stop_requested()) {
       outcome.receipt.exit = ExitKind::user_stop;
       problem = "the search was stopped";
-    } else if (matches.full()) {
+    } else if (matches.cut()) {
       outcome.receipt.exit = ExitKind::exited;
       outcome.receipt.code = 0;
     } else if (result.exit == ExitKind::timed_out) {
@@ -253,10 +259,18 @@ class Grep final : public Tool {
       return;
     }
     Json json{{"engine", "ripgrep"}, {"count", matches.size()}, {"matches", nullptr}};
-    if (!problem.empty()) json["note"] = problem;
-    if (matches.skipped() > 0) {
-      json["note"] = std::to_string(matches.skipped()) + " matches in very long lines left out";
+    std::string note = problem;
+    const auto add = [&note](const std::string& more) {
+      note += (note.empty() ? "" : "; ") + more;
+    };
+    if (matches.cut()) {
+      add("only the first matches; narrow the search with path or glob, or raise max_results (at "
+          "most 1000)");
     }
+    if (matches.skipped() > 0) {
+      add(std::to_string(matches.skipped()) + " matches in very long lines left out");
+    }
+    if (!note.empty()) json["note"] = note;
     json["matches"] = matches.take_found();
     outcome.result = dump_json(json);
   }

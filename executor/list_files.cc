@@ -160,12 +160,19 @@ class ListFiles : public Tool {
     if (const Result<void> walked = walk.run(stop); !walked) return failure(walked.error());
     std::vector<std::string>& found = walk.found();
     const auto limit = static_cast<std::size_t>(arguments.value("max_results", std::int64_t{100}));
-    if (found.size() > limit) found.resize(limit);
-    Outcome outcome = success(dump_json(found));
+    std::vector<std::string> notices;
     if (walk.cut_short()) {
-      outcome.receipt.notices.push_back(
-          fmt::format("the walk stopped after {} entries", kMaxEntries));
+      notices.push_back(fmt::format("the walk stopped after {} entries", kMaxEntries));
     }
+    if (found.size() > limit) {
+      notices.push_back(fmt::format("{} more; narrow path or pattern, or raise max_results",
+                                    found.size() - limit));
+      found.resize(limit);
+    }
+    // A list has no other place for what its reader must know.
+    for (const std::string& notice : notices) found.push_back("… (" + notice + ")");
+    Outcome outcome = success(dump_json(found));
+    outcome.receipt.notices = std::move(notices);
     return outcome;
   }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,8 @@ namespace {
 
 using Parse = Result<std::vector<FilePatch>> (*)(std::string_view);
 using Apply = Result<std::string> (*)(const FilePatch&, std::string_view);
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 struct Format {
   const char* argument;
@@ -71,10 +74,23 @@ class EditBuilder {
   }
 
  private:
+  /// A byte order mark is no part of the first line, unless the patch shows it.
   Transform transform(FilePatch patch) const {
     return [apply = apply_, patch = std::move(patch)](std::string_view before) {
+      if (before.starts_with(kByteOrderMark) && !shows_mark(patch)) {
+        Result<std::string> after = apply(patch, before.substr(kByteOrderMark.size()));
+        if (after) after->insert(0, kByteOrderMark);
+        return after;
+      }
       return apply(patch, before);
     };
+  }
+
+  static bool shows_mark(const FilePatch& patch) {
+    return std::ranges::any_of(patch.hunks, [](const Hunk& hunk) {
+      return std::ranges::any_of(
+          hunk.lines, [](const HunkLine& line) { return line.text.starts_with(kByteOrderMark); });
+    });
   }
 
   void chain(FileEdit& edit, FilePatch patch) const {

@@ -17,18 +17,20 @@ constexpr std::size_t kMaxLineChars = 500;
 /// More than kMaxLineChars code points need, so that the cut decides before the kept bytes end.
 constexpr std::size_t kKeptLineBytes = 4 * (kMaxLineChars + 1);
 
-/// The first kMaxLineChars code points of a line, marked when there were more.
-std::string shown_line(std::string_view bytes) {
+/// The first kMaxLineChars code points of a line, marked when there were more. Sets `repaired`
+/// when other bytes than the line's stand for some that are not UTF-8.
+std::string shown_line(std::string_view bytes, bool& repaired) {
   std::string text = repair_utf8(bytes);
   std::size_t chars = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) == 0x80) continue;
-    if (chars++ < kMaxLineChars) continue;
-    text.resize(i);
-    text += "… (line cut)";
-    break;
+  std::size_t end = 0;
+  for (; end < text.size(); ++end) {
+    const bool starts = (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80;
+    if (starts && chars++ == kMaxLineChars) break;
   }
-  return text;
+  const bool cut = end < text.size();
+  text.resize(end);
+  repaired = repaired || !bytes.starts_with(text);
+  return cut ? text + "… (line cut)" : text;
 }
 
 /// Numbers the wanted lines of a stream and counts all of them; memory is bounded by the window.
@@ -53,6 +55,8 @@ class LineWindow {
 
   std::size_t total() const { return lines_; }
   const std::string& content() const { return content_; }
+  /// Whether bytes that are not UTF-8 were replaced in it.
+  bool repaired() const { return repaired_; }
 
  private:
   bool wanted() const { return lines_ + 1 >= start_ && lines_ + 1 < end_; }
@@ -67,7 +71,7 @@ class LineWindow {
     if (wanted()) {
       if (terminated && current_.ends_with('\r')) current_.pop_back();
       if (!content_.empty()) content_ += '\n';
-      content_ += fmt::format("{:>6}\t{}", lines_ + 1, shown_line(current_));
+      content_ += fmt::format("{:>6}\t{}", lines_ + 1, shown_line(current_, repaired_));
     }
     current_.clear();
     open_ = false;
@@ -78,6 +82,7 @@ class LineWindow {
   std::size_t end_;
   std::size_t lines_ = 0;
   bool open_ = false;
+  bool repaired_ = false;
   std::string current_;
   std::string content_;
 };
@@ -91,11 +96,17 @@ std::string describe(const Location& where, const LineWindow& window, std::size_
               {"end_line", start > total ? start - 1 : last},
               {"total_lines", total},
               {"content", window.content()}};
+  std::string note;
   if (start > total && total > 0) {
-    result["note"] = fmt::format("the file has only {} lines", total);
+    note = fmt::format("the file has only {} lines", total);
   } else if (last < total) {
-    result["note"] = fmt::format("{} more lines; go on with start_line={}", total - last, last + 1);
+    note = fmt::format("{} more lines; go on with start_line={}", total - last, last + 1);
   }
+  if (window.repaired()) {
+    note += note.empty() ? "" : "; ";
+    note += "bytes that are not UTF-8 are shown as U+FFFD";
+  }
+  if (!note.empty()) result["note"] = note;
   return dump_json(result);
 }
 

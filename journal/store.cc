@@ -14,6 +14,15 @@ constexpr char kBlobFamily[] = "blobs";
 constexpr std::size_t kScanReadahead = 2 << 20;
 constexpr std::uint64_t kLogWorthFlushing = 1 << 20;
 
+/// RocksDB names a missing table by the suffix that LevelDB gave it, which it tries last.
+std::string text_of(const rocksdb::Status& status) {
+  std::string text = status.ToString();
+  if (const std::size_t at = text.find(".ldb"); at != std::string::npos) {
+    text.replace(at, 4, ".sst");
+  }
+  return text;
+}
+
 rocksdb::DBOptions db_options(rocksdb::Env* env, StoreMode mode, bool create) {
   rocksdb::DBOptions options;
   options.env = env;
@@ -74,7 +83,7 @@ Error cannot_open(const rocksdb::Status& status, const std::string& path) {
     error.message = fmt::format(
         "the journal's database {} is {}, and none of its sessions can be read ({}); nothing was "
         "changed, restore the folder's files or a backup of the journal",
-        path, is_missing ? "not whole" : "damaged", status.ToString());
+        path, is_missing ? "not whole" : "damaged", text_of(status));
   }
   return error;
 }
@@ -188,7 +197,7 @@ Result<void> check_witness(std::uint64_t last, std::uint64_t witnessed, const st
 }
 
 Error error_of(const rocksdb::Status& status, const std::string& what) {
-  const std::string text = status.ToString();
+  const std::string text = text_of(status);
   ErrorCode code = ErrorCode::io;
   std::string advice = "check the disk";
   if (status.IsNoSpace()) {
@@ -211,7 +220,7 @@ Error read_error(const rocksdb::Status& status, const std::string& what) {
                           status.ToString().find("No such file or directory") != std::string::npos;
   if (!is_missing) return error;
   return {ErrorCode::corrupt,
-          fmt::format("{} failed: {}; restore that file or a backup", what, status.ToString())};
+          fmt::format("{} failed: {}; restore that file or a backup", what, text_of(status))};
 }
 
 StoreGate::Lease::~Lease() {

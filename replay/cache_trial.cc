@@ -25,9 +25,10 @@ bool is_marker_cause(Leaf leaf) {
 /// Puts other segments in the place of an area's; markers stay with what they mark, or with the
 /// end of the area.
 void replace_area(CacheCall& call, CacheArea area, std::span<const CacheSegment> by) {
-  const auto old = std::ranges::equal_range(call.segments, area, {}, &CacheSegment::area);
-  const auto from = static_cast<std::size_t>(old.begin() - call.segments.begin());
-  const std::size_t before = old.size();
+  const auto first = std::ranges::lower_bound(call.segments, area, {}, &CacheSegment::area);
+  const auto last = std::ranges::upper_bound(call.segments, area, {}, &CacheSegment::area);
+  const auto from = static_cast<std::size_t>(first - call.segments.begin());
+  const auto before = static_cast<std::size_t>(last - first);
   const std::size_t after = by.size();
   for (CacheMark& mark : call.marks) {
     if (mark.segment < from) continue;

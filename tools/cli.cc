@@ -38,7 +38,7 @@ std::string check_number(const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size()) return {};
-  return fmt::format("'{}' is not a whole number", text);
+  return fmt::format("'{}' is not a whole number of 0 or more", text);
 }
 
 void add_option(Bound& bound, const Option& option) {

@@ -442,6 +442,15 @@ TEST_CASE("anthropic: cache diagnostics are kept") {
   CHECK(decode(anthropic_codec(), start() + end("end_turn")).reply->diagnostics.empty());
 }
 
+TEST_CASE("anthropic: half a surrogate pair costs a character, not the reply") {
+  const Decoded out =
+      decode(anthropic_codec(), start() + block_start(0, R"({"type":"text","text":""})") +
+                                    delta(0, R"({"type":"text_delta","text":"a\ud83d"})") +
+                                    block_stop(0) + end("end_turn"));
+  REQUIRE(out.reply);
+  CHECK(out.reply->blocks.at(0).text == "a\xef\xbf\xbd");
+}
+
 TEST_CASE("anthropic: errors inside the stream") {
   const auto failure = [](const std::string& type, const std::string& message) {
     const Decoded out =

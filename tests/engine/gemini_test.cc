@@ -464,6 +464,12 @@ TEST_CASE("gemini: usage keeps what was reported and what was not") {
   CHECK(usage("null").raw.empty());
 }
 
+TEST_CASE("gemini: half a surrogate pair costs a character, not the reply") {
+  const Decoded out = decode(gemini_codec(), chunk_of(text(R"(a\ud83d)"), "STOP", kUsage));
+  REQUIRE(out.reply);
+  CHECK(out.reply->blocks.at(0).text == "a\xef\xbf\xbd");
+}
+
 TEST_CASE("gemini: errors inside the stream") {
   const auto failure = [](const std::string& json) {
     const Decoded out =

@@ -460,6 +460,30 @@ TEST_CASE("openai chat: cache diagnostics are kept") {
   CHECK(decode(openai_chat_codec(), chunks).reply->diagnostics == R"({"reason":"key_changed"})");
 }
 
+TEST_CASE("openai chat: half a surrogate pair costs a character, not the reply") {
+  const auto text_of = [](const std::string& written) {
+    const Decoded out = decode(openai_chat_codec(), chunk_of(R"({"content":")" + written + "\"}") +
+                                                        chunk_of("{}", "\"stop\"") + kDone);
+    REQUIRE(out.reply);
+    return out.reply->blocks.at(0).text;
+  };
+  const std::string lost = "\xef\xbf\xbd";
+  CHECK(text_of(R"(a\ud83d)") == "a" + lost);
+  CHECK(text_of(R"(\uDE00b)") == lost + "b");
+  CHECK(text_of(R"(\ud83d\ud83d\ude00)") == lost + "\xf0\x9f\x98\x80");
+  CHECK(text_of(R"(\ud83d\n)") == lost + "\n");
+  // A written backslash starts no escape.
+  CHECK(text_of(R"(\\ud83d\ud83d)") == R"(\ud83d)" + lost);
+  // The arguments of a tool are not mended: they would write what the model did not say.
+  const Decoded call = decode(
+      openai_chat_codec(),
+      chunk_of(R"({"tool_calls":[{"index":0,"id":"a","type":"function",)"
+               R"("function":{"name":"write_file","arguments":"{\"content\":\"\\ud83d\"}"}}]})") +
+          chunk_of("{}", "\"tool_calls\"") + kDone);
+  REQUIRE(call.reply);
+  CHECK(call.reply->blocks.at(0).arguments_state == schema::ArgumentsState::malformed);
+}
+
 TEST_CASE("openai chat: errors inside the stream") {
   const auto failure = [](const std::string& json) {
     const Decoded out = decode(openai_chat_codec(), chunk_of(R"({"content":"a"})") + data(json) +

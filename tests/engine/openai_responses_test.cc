@@ -571,6 +571,14 @@ TEST_CASE("openai responses: cache diagnostics are kept") {
             .reply->diagnostics.empty());
 }
 
+TEST_CASE("openai responses: half a surrogate pair costs a character, not the reply") {
+  const std::string item = message_item(R"(a\ud83d)");
+  const Decoded out = decode(openai_responses_codec(),
+                             created() + added(0, item) + done(0, item) + completed("[]"));
+  REQUIRE(out.reply);
+  CHECK(out.reply->blocks.at(0).text == "a\xef\xbf\xbd");
+}
+
 TEST_CASE("openai responses: errors inside the stream") {
   const auto failure = [](const std::string& stream) {
     const Decoded out = decode(openai_responses_codec(),

@@ -91,6 +91,8 @@ TEST_CASE("git_log lists commits", "[git]") {
   CHECK(repo.json("git_log", R"({"max_count":1})").at("count") == 1);
   CHECK(repo.json("git_log", R"({"path":"a.txt"})").at("count") == 1);
   CHECK(repo.json("git_log", R"({"max_count":100000})").at("count") == 2);
+  CHECK(repo.call("git_log", R"({"max_count":0})").result.find("at least 1, not 0") !=
+        std::string::npos);
 }
 
 TEST_CASE("a path outside the workspace is refused, an option stays a path", "[git]") {

@@ -94,7 +94,18 @@ TEST_CASE("grep counts to its limit over all files", "[grep]") {
   CHECK(found.at("count") == 60);
   CHECK(found.at("matches")[59].at("file") == "f11");
   CHECK(found.at("matches")[59].at("line") == 10);
+  const std::string cut =
+      "only the first matches; narrow the search with path or glob, or raise max_results (at most "
+      "1000)";
+  CHECK(found.at("note") == cut);
   CHECK(f.json(R"({"pattern":"needle"})").at("count") == 100);
+  const Json all = f.json(R"({"pattern":"needle","max_results":1000})");
+  CHECK(all.at("count") == 1000);
+  CHECK_FALSE(all.contains("note"));
+  CHECK(f.call(R"({"pattern":"needle","max_results":0})").result.find("at least 1, not 0") !=
+        std::string::npos);
+  f.put("f99", "needle\n");
+  CHECK(f.json(R"({"pattern":"needle","max_results":1000})").at("note") == cut);
   CHECK(f.json(R"({"pattern":"needle","max_results":5000})").at("count") == 1000);
 }
 

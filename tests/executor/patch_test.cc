@@ -155,6 +155,26 @@ TEST_CASE("patches keep line ends, a missing last one, and bytes that are no tex
   CHECK(update("@@\n-a\n") == "");
 }
 
+TEST_CASE("a byte order mark is no part of the first line unless the patch shows it",
+          "[executor][apply_patch][apply_unified_diff]") {
+  const std::string mark = "\xef\xbb\xbf";
+  Workspace ws;
+  const auto update = [&ws, &mark](const std::string& hunks) {
+    ws.put("f", mark + "one\ntwo\n");
+    ws.ok("apply_patch", {{"patch", envelope("*** Update File: f\n" + hunks)}});
+    return ws.get("f");
+  };
+  CHECK(update("@@\n-one\n+1\n two\n") == mark + "1\ntwo\n");
+  CHECK(update("@@\n-" + mark + "one\n+1\n") == "1\ntwo\n");
+  CHECK(update("@@\n-" + mark + "one\n+" + mark + "1\n") == mark + "1\ntwo\n");
+  ws.put("f", mark + "one\ntwo\n");
+  ws.ok("apply_unified_diff", {{"diff", "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n"}});
+  CHECK(ws.get("f") == mark + "1\ntwo\n");
+  CHECK(contains(ws.error("apply_patch",
+                          {{"patch", envelope("*** Update File: f\n@@\n-" + mark + "two\n+2\n")}}),
+                 "not found"));
+}
+
 TEST_CASE("apply_unified_diff changes several files", "[executor][apply_unified_diff]") {
   Workspace ws;
   ws.put("src/a.c", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");

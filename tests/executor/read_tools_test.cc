@@ -75,9 +75,19 @@ TEST_CASE("read_file shows bytes that are no text", "[executor][read_file]") {
   ws.put("bytes", std::string("a\xff"
                               "b\0c\rd\n",
                               7));
-  CHECK(ws.ok("read_file", {{"path", "bytes"}})["content"] == std::string("     1\ta\xef\xbf\xbd"
-                                                                          "b\0c\rd",
-                                                                          16));
+  const Json read = ws.ok("read_file", {{"path", "bytes"}});
+  CHECK(read["content"] == std::string("     1\ta\xef\xbf\xbd"
+                                       "b\0c\rd",
+                                       16));
+  CHECK(read["note"] == "bytes that are not UTF-8 are shown as U+FFFD");
+  // What stands behind the cut is not shown, and a character that the cut hides is none.
+  ws.put("behind", std::string(600, 'x') + "\xff\n" + std::string(499, 'y') + "ää\n");
+  CHECK_FALSE(ws.ok("read_file", {{"path", "behind"}}).contains("note"));
+  ws.put("real", "\xef\xbf\xbd\n");
+  CHECK_FALSE(ws.ok("read_file", {{"path", "real"}}).contains("note"));
+  ws.put("two", "a\xff\nb\n");
+  CHECK(ws.ok("read_file", {{"path", "two"}, {"max_lines", 1}})["note"] ==
+        "1 more lines; go on with start_line=2; bytes that are not UTF-8 are shown as U+FFFD");
 }
 
 TEST_CASE("read_file of what is no regular file is an answer, and never blocks",
@@ -116,8 +126,11 @@ TEST_CASE("list_files is sorted before it is cut", "[executor][list_files]") {
     std::string name = std::to_string(i);
     expected.push_back("d/" + std::string(3 - name.size(), '0') + name);
   }
+  expected.emplace_back("… (200 more; narrow path or pattern, or raise max_results)");
   CHECK(ws.ok("list_files", Json::object()) == Json(expected));
-  CHECK(ws.ok("list_files", {{"max_results", 2}}) == Json{"d/000", "d/001"});
+  CHECK(ws.ok("list_files", {{"max_results", 2}}) ==
+        Json{"d/000", "d/001", "… (298 more; narrow path or pattern, or raise max_results)"});
+  CHECK(ws.ok("list_files", {{"max_results", 300}}).size() == 300);
 }
 
 TEST_CASE("list_files takes patterns, depth and start, and skips what tools produce",

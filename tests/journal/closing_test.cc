@@ -229,6 +229,29 @@ TEST_CASE("to a reader a content whose file is gone is damage") {
   CHECK(read.error().message.find("restore that file or a backup") != std::string::npos);
 }
 
+TEST_CASE("to a reader a table whose file is gone is damage, and named as it was") {
+  const MemoryDir dir;
+  const std::string folder = dir.str("journal");
+  make_journal(folder);
+  open_with(folder, OpenMode::write, memory_files()).reset();
+  std::vector<std::string> gone;
+  for (const auto& [name, bytes] : files_of(folder)) {
+    if (name.ends_with(".sst") && stdfs::remove(folder + "/" + name)) gone.push_back(name);
+  }
+  REQUIRE_FALSE(gone.empty());
+  const auto opened = journal::open_rocks_journal({.folder = folder,
+                                                   .mode = OpenMode::read_only,
+                                                   .owner = "test",
+                                                   .post = {},
+                                                   .file_system = memory_files()});
+  REQUIRE_FALSE(opened.has_value());
+  CHECK(opened.error().code == ErrorCode::corrupt);
+  CAPTURE(opened.error().message);
+  CHECK(std::ranges::any_of(gone, [&](const std::string& name) {
+    return opened.error().message.find(stdfs::path(name).filename().string()) != std::string::npos;
+  }));
+}
+
 TEST_CASE("a database older than its witness is refused as it is, though it was closed") {
   const MemoryDir dir;
   const std::string folder = dir.str("journal");

@@ -30,7 +30,8 @@ TEST_CASE("mistakes on the command line are one sentence and exit 2") {
         "daybook: 'log' has no option '--folow'; did you mean '--follow'?\n");
   CHECK(usage({"log", "x", "y"}) == "daybook: 'log' takes no further argument 'y'\n");
   CHECK(usage({"log"}) == "daybook: 'log' needs SESSION: name of a session, or a start of it\n");
-  CHECK(usage({"log", "x", "--from", "-1"}) == "daybook: --from: '-1' is not a whole number\n");
+  CHECK(usage({"log", "x", "--from", "-1"}) ==
+        "daybook: --from: '-1' is not a whole number of 0 or more\n");
   CHECK(usage({"log", "x", "--from"}) == "daybook: --from needs a value, VERSION\n");
   CHECK(usage({"log", "x", "--from", "1", "--from", "2"}) ==
         "daybook: --from is given twice; give it once\n");
