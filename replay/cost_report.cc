@@ -1,6 +1,9 @@
 #include "replay/cost_report.h"
 
 #include <algorithm>
+#include <functional>
+#include <span>
+#include <thread>
 #include <tuple>
 
 namespace daybook::replay {
@@ -23,11 +26,42 @@ class Reporter {
            const CostQuery& query)
       : table_(table), book_(book), calendar_(calendar), query_(query) {}
 
-  CostReport run() {
-    for (const StoredCall& call : table_.calls()) {
+  void take_all(std::span<const StoredCall> calls) {
+    for (const StoredCall& call : calls) {
       if (wanted(call)) take(call);
     }
-    finish();
+  }
+
+  /// Adds what another one took.
+  void join(const Reporter& other) {
+    for (const auto& [keys, sums] : other.sums_) sums_[keys].add(sums);
+    report_.total.add(other.report_.total);
+    report_.undated_left_out += other.report_.undated_left_out;
+    for (const auto& [key, row] : other.unpriced_) {
+      UnpricedRow& own = unpriced_[key];
+      own.calls += row.calls;
+      own.tokens += row.tokens;
+      own.searches += row.searches;
+    }
+  }
+
+  CostReport finish() {
+    for (auto& [keys, sums] : sums_) report_.rows.push_back({keys, sums});
+    const bool by_time = !query_.by.empty() && is_time(query_.by.front());
+    if (!by_time) {
+      // Equal costs stay in the order of their keys.
+      std::ranges::stable_sort(report_.rows, [](const CostRow& a, const CostRow& b) {
+        const auto rank = [](const CostRow& row) {
+          return std::tuple(row.sums.cost.high, row.sums.cost.low, row.sums.unpriced_tokens);
+        };
+        return rank(a) > rank(b);
+      });
+    }
+    for (auto& [key, row] : unpriced_) {
+      std::tie(row.provider, row.model, row.why, row.what) = key;
+      report_.unpriced.push_back(std::move(row));
+    }
+    std::ranges::stable_sort(report_.unpriced, std::greater{}, &UnpricedRow::tokens);
     return std::move(report_);
   }
 
@@ -124,25 +158,6 @@ class Reporter {
     row.searches += cost.unpriced_searches;
   }
 
-  void finish() {
-    for (auto& [keys, sums] : sums_) report_.rows.push_back({keys, sums});
-    const bool by_time = !query_.by.empty() && is_time(query_.by.front());
-    if (!by_time) {
-      // Equal costs stay in the order of their keys.
-      std::ranges::stable_sort(report_.rows, [](const CostRow& a, const CostRow& b) {
-        const auto rank = [](const CostRow& row) {
-          return std::tuple(row.sums.cost.high, row.sums.cost.low, row.sums.unpriced_tokens);
-        };
-        return rank(a) > rank(b);
-      });
-    }
-    for (auto& [key, row] : unpriced_) {
-      std::tie(row.provider, row.model, row.why, row.what) = key;
-      report_.unpriced.push_back(std::move(row));
-    }
-    std::ranges::stable_sort(report_.unpriced, std::greater{}, &UnpricedRow::tokens);
-  }
-
   const CallTable& table_;
   const PriceBook& book_;
   const Calendar& calendar_;
@@ -199,9 +214,40 @@ void CostSums::add(const CallCost& call_cost, const CallUsage& usage) {
   ++by_authority[static_cast<std::size_t>(authority_of(usage, classes))];
 }
 
+void CostSums::add(const CostSums& other) {
+  calls += other.calls;
+  for (std::size_t i = 0; i < kTokenClasses; ++i) counts[i] += other.counts[i];
+  cost += other.cost;
+  unpriced_calls += other.unpriced_calls;
+  unpriced_tokens += other.unpriced_tokens;
+  unpriced_searches += other.unpriced_searches;
+  without_usage += other.without_usage;
+  without_input += other.without_input;
+  without_read += other.without_read;
+  without_write += other.without_write;
+  without_output += other.without_output;
+  unfinished += other.unfinished;
+  for (std::size_t i = 0; i < by_authority.size(); ++i) by_authority[i] += other.by_authority[i];
+}
+
 CostReport cost_report(const CallTable& table, const PriceBook& book, const Calendar& calendar,
-                       const CostQuery& query) {
-  return Reporter(table, book, calendar, query).run();
+                       const CostQuery& query, unsigned threads) {
+  constexpr std::size_t kWorthAThread = 10'000;
+  const std::span<const StoredCall> calls = table.calls();
+  const std::size_t parts =
+      std::clamp<std::size_t>(calls.size() / kWorthAThread, 1, std::max(threads, 1U));
+  std::vector<Reporter> reporters(parts, Reporter(table, book, calendar, query));
+  {
+    std::vector<std::jthread> others;
+    const std::size_t share = calls.size() / parts;
+    for (std::size_t i = 1; i < parts; ++i) {
+      const auto part = calls.subspan(i * share, i + 1 == parts ? std::dynamic_extent : share);
+      others.emplace_back([&reporter = reporters[i], part] { reporter.take_all(part); });
+    }
+    reporters[0].take_all(calls.first(parts == 1 ? calls.size() : share));
+  }
+  for (std::size_t i = 1; i < parts; ++i) reporters[0].join(reporters[i]);
+  return reporters[0].finish();
 }
 
 }  // namespace daybook::replay

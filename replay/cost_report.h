@@ -46,7 +46,9 @@ struct CostSums {
 
   std::uint64_t of(TokenClass what) const { return counts[index_of(what)]; }
   std::uint64_t written() const;
+  bool operator==(const CostSums&) const = default;
   void add(const CallCost& cost, const CallUsage& usage);
+  void add(const CostSums& other);
 };
 
 struct CostRow {
@@ -69,8 +71,10 @@ struct CostReport {
   std::uint64_t undated_left_out = 0;  // calls without a time, when since or until are given
 };
 
-/// "(no date)", "(no tool)", "(unknown)": keys of calls that do not say.
+/// "(no date)", "(no tool)", "(unknown)": keys of calls that do not say. On as many threads as
+/// told, where there are calls enough; the sums do not depend on their order, and so not on
+/// `threads`.
 CostReport cost_report(const CallTable& table, const PriceBook& book, const Calendar& calendar,
-                       const CostQuery& query);
+                       const CostQuery& query, unsigned threads = 1);
 
 }  // namespace daybook::replay

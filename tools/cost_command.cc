@@ -202,7 +202,8 @@ Result<int> run(Context& context, const Arguments& arguments) {
   }
   replay::CallTable table;
   DAYBOOK_TRY(calls.visit([&](const replay::Call& call) { table.add(call); }));
-  const auto report = replay::cost_report(table, *book, *calendar, *query);
+  constexpr unsigned kThreads = 2;
+  const auto report = replay::cost_report(table, *book, *calendar, *query, kThreads);
   const CostPrinting printing = {
       query->by,      calendar->zone(), arguments.text("--prices-at").value_or(""),
       table.copies(), context.columns,  context.colour()};

@@ -96,18 +96,17 @@ inline Block block_at(const char* at) {
 }
 
 /// Bytes behind a backslash that escapes them. `carried`: the first byte is one, from the block
-/// before; then whether the next block's first byte is.
+/// before; then whether the next block's first byte is. In a run of backslashes every second one is
+/// escaped, counted from its start: adding the starts at odd places carries through their runs.
 inline std::uint64_t escaped_bytes(std::uint64_t escapes, bool& carried) {
-  std::uint64_t escaped = carried ? 1 : 0;
-  carried = false;
-  escapes &= ~escaped;
-  while (escapes != 0) {
-    const std::uint64_t lowest = escapes & (0 - escapes);
-    carried = (lowest >> 63) != 0;
-    escaped |= lowest << 1;
-    escapes &= ~(lowest | (lowest << 1));
-  }
-  return escaped;
+  const std::uint64_t before = carried ? 1 : 0;
+  escapes &= ~before;
+  const std::uint64_t follows = escapes << 1 | before;
+  constexpr std::uint64_t kEven = 0x5555'5555'5555'5555;
+  const std::uint64_t odd_starts = escapes & ~kEven & ~follows;
+  std::uint64_t through = 0;
+  carried = __builtin_add_overflow(odd_starts, escapes, &through);
+  return (kEven ^ through << 1) & follows;
 }
 
 /// Moves `at`, inside a string, to the quote that ends it or to a control character: true. False:

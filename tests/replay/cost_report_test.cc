@@ -1,5 +1,6 @@
 #include "replay/cost_report.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "tests/replay/price_support.h"
@@ -145,6 +146,37 @@ TEST_CASE("a span of time includes its begin and not its end, and says what has 
   CHECK(shape(sample(), query) == "2026-10-15 2; 2026-10-18 5; 7");
   const CostReport report = cost_report(sample(), PriceBook::shipped(), calendar("UTC"), query);
   CHECK(report.undated_left_out == 1);
+}
+
+TEST_CASE("a report is the same on one thread and on several") {
+  constexpr std::uint64_t kCalls = 36'000;
+  const std::array models = {"claude-opus-5", "claude-haiku-4-5", "nobody-knows"};
+  const std::array times = {"2026-10-14T22:30:00Z", "2026-10-15T08:00:00Z", ""};
+  std::vector<Given> list;
+  for (std::uint64_t i = 0; i < kCalls; ++i) {
+    list.push_back({i + 1, times[i / 3 % 3], i % 2 == 0 ? "s1" : "s2", "/p", models[i % 3], i, {}});
+  }
+  const CallTable table = table_of(list);
+  const auto book = PriceBook::shipped();
+  const CostQuery query{{GroupBy::model, GroupBy::session}, at("2026-10-15T00:00:00Z"), {}, {}};
+  const CostReport one = cost_report(table, book, calendar("UTC"), query, 1);
+  const CostReport many = cost_report(table, book, calendar("UTC"), query, 3);
+  // Every third triple is of the right day, every third one has no date.
+  CHECK(one.total.calls == kCalls / 3);
+  CHECK(one.undated_left_out == kCalls / 3);
+  CHECK(many.total == one.total);
+  CHECK(many.undated_left_out == one.undated_left_out);
+  REQUIRE(many.rows.size() == 6);
+  REQUIRE(one.rows.size() == 6);
+  for (std::size_t i = 0; i < one.rows.size(); ++i) {
+    CHECK(many.rows[i].keys == one.rows[i].keys);
+    CHECK(many.rows[i].sums == one.rows[i].sums);
+  }
+  REQUIRE(many.unpriced.size() == 1);
+  REQUIRE(one.unpriced.size() == 1);
+  CHECK(many.unpriced[0].calls == one.unpriced[0].calls);
+  CHECK(many.unpriced[0].tokens == one.unpriced[0].tokens);
+  CHECK(many.unpriced[0].tokens == one.total.unpriced_tokens);
 }
 
 TEST_CASE("prices of another day can be asked for") {
