@@ -245,24 +245,33 @@ class ThreadCalls : public LogSink {
  public:
   ThreadCalls(std::mutex& mutex, const std::function<void(replay::Call&&)>& visit)
       : mutex_(mutex), visit_(visit) {
-    calls_.reserve(kMost);
+    calls_.reserve(kWorthALock);
   }
 
   void call(replay::Call call) override {
     calls_.push_back(std::move(call));
-    if (calls_.size() >= kMost) flush();
+    if (calls_.size() < kWorthALock) return;
+    if (calls_.size() >= kMost) return flush();
+    // Gathering on costs less than waiting.
+    if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) hand_over();
   }
   void flush() {
     const std::lock_guard lock(mutex_);
-    for (replay::Call& call : calls_) visit_(std::move(call));
-    calls_.clear();
+    hand_over();
   }
   Result<void> event(const std::string&, EventDraft) override { return {}; }
   std::unique_ptr<schema::ContentT> content(std::string_view) override { return nullptr; }
   BlobRef blob(std::string_view) override { return {}; }
 
  private:
-  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kWorthALock = 64;
+  static constexpr std::size_t kMost = 512;
+
+  void hand_over() {
+    for (replay::Call& call : calls_) visit_(std::move(call));
+    calls_.clear();
+  }
+
   std::mutex& mutex_;
   const std::function<void(replay::Call&&)>& visit_;
   std::vector<replay::Call> calls_;

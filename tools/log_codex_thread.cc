@@ -135,14 +135,13 @@ void CodexThread::take(const CodexLine& line, const LogRecord& record) {
   } else if (line.type.is("event_msg")) {
     event(line, record, origin);
   } else if (line.type.is("response_item") || !line.enveloped) {
-    const std::string kind = line.kind.text();
-    if (!line.enveloped && kind.find('.') != std::string::npos) {
+    if (!line.enveloped && line.kind.written().find('.') != std::string_view::npos) {
       exec_line(line, record, origin);
     } else {
       item(line, origin);
     }
   } else {
-    const bool known = holds(kMetadataTypes, line.type.text());
+    const bool known = holds(kMetadataTypes, line.type.written());
     keep(line, known ? schema::ImportReason::metadata : schema::ImportReason::unmapped,
          known ? "" : "a type that is not known", origin);
   }
@@ -177,7 +176,7 @@ void CodexThread::settings(JsonSpan payload) {
 // ------------------------------------------------------------------------------ items
 
 void CodexThread::item(const CodexLine& line, Origin& origin) {
-  const std::string kind = line.kind.text();
+  const std::string_view kind = line.kind.written();
   if (kind == "message") {
     message(line, origin);
     return;
@@ -229,7 +228,7 @@ std::string CodexThread::words_of(JsonSpan content) const {
     ++parts;
   });
   if (parts > 1 || !only.is_string()) return codex_text(content);
-  return std::string(only.raw().substr(1, only.raw().size() - 2));
+  return std::string(only.written());
 }
 
 /// A message inside a turn that has its prompt steers that turn.
@@ -321,7 +320,7 @@ void CodexThread::event(const CodexLine& line, const LogRecord& record, Origin& 
     keep(line, schema::ImportReason::duplicate, "the end of a call that its output tells", origin);
     return;
   }
-  const bool known = holds(kMirrorEvents, line.kind.text());
+  const bool known = holds(kMirrorEvents, line.kind.written());
   keep(line, known ? schema::ImportReason::metadata : schema::ImportReason::unmapped,
        known ? "" : "an event that is not known", origin);
 }

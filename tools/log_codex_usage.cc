@@ -1,5 +1,6 @@
 #include "tools/log_codex_usage.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +43,8 @@ CodexTokens CodexTokens::minus(const CodexTokens& before) const {
 }
 
 std::string CodexTokens::key() const {
-  return fmt::format("{}/{}/{}/{}/{}/{}", input, cached, cache_write, output, reasoning, total);
+  return fmt::format(FMT_COMPILE("{}/{}/{}/{}/{}/{}"), input, cached, cache_write, output, reasoning,
+                     total);
 }
 
 replay::CallUsage CodexTokens::usage() const {

@@ -141,16 +141,21 @@ bool skip_blocks(std::string_view text, std::size_t& at) {
 
 const SkipBlocks kSkipBlocks = __builtin_cpu_supports("avx2") ? skip_wide_blocks : skip_blocks;
 
-/// The end of a string within its first 16 bytes, as most keys and many values have it; npos: not
-/// there, or not to be told so simply.
-inline std::size_t short_string_end(std::string_view text, std::size_t at) {
-  if (at + 16 > text.size()) return std::string_view::npos;
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
+/// Of the 16 bytes at a place, one bit each: those at which a string may end.
+inline unsigned stops_at(const char* at) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
   const __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
   const __m128i escapes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
   const __m128i controls = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
-  const auto stops = static_cast<unsigned>(
+  return static_cast<unsigned>(
       _mm_movemask_epi8(_mm_or_si128(quotes, _mm_or_si128(escapes, controls))));
+}
+
+/// The end of a string within its first 32 bytes, as keys and most values have it; npos: not
+/// there, or not to be told so simply.
+inline std::size_t short_string_end(std::string_view text, std::size_t at) {
+  if (at + 32 > text.size()) return std::string_view::npos;
+  const unsigned stops = stops_at(text.data() + at) | stops_at(text.data() + at + 16) << 16;
   if (stops == 0) return std::string_view::npos;
   const std::size_t end = at + static_cast<std::size_t>(__builtin_ctz(stops));
   return text[end] == '"' ? end : std::string_view::npos;

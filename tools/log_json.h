@@ -67,6 +67,10 @@ class JsonSpan {
   /// A string's text, escapes undone; halves of surrogate pairs and bytes that are not UTF-8
   /// become U+FFFD. "" for anything but a string.
   std::string text() const;
+  /// What is between a string's quotes, as it is written. "" for anything but a string.
+  std::string_view written() const {
+    return is_string() ? text_.substr(1, text_.size() - 2) : std::string_view();
+  }
   /// Whether this is the string `value`, which needs no escapes.
   bool is(std::string_view value) const;
 
