@@ -1,222 +1,18 @@
 // G10: "done", "fixed", "the tests pass" need a tool result that shows it.
 #include <algorithm>
+#include <optional>
+#include <string>
 
+#include "engine/claim_clauses.h"
+#include "engine/open_plan.h"
+#include "engine/span_commands.h"
 #include "engine/summary_text.h"
+#include "engine/test_counts.h"
 #include "engine/word_table.h"
+#include "engine/written_files.h"
 
 namespace daybook::engine {
 namespace {
-
-enum Part : std::uint16_t {
-  kTestsNoun = 1,
-  kPassVerb = 2,
-  kBuildNoun = 4,
-  kOkWord = 8,
-  kCommitVerb = 16,
-  kPushVerb = 32,
-  kDoneWord = 64,
-  kFileVerb = 128,
-  kRunVerb = 256,
-  kEndWord = 512,        // of the done words those that a build can be
-  kBuildSubject = 1024,  // "the build is": it is what the words behind it are said of
-};
-
-constexpr WordTable kParts({
-    WordRow<std::uint16_t>{"test", kTestsNoun},
-    {"tests", kTestsNoun},
-    {"suite", kTestsNoun},
-    {"specs", kTestsNoun},
-    {"testsuite", kTestsNoun},
-    {"ctest", kTestsNoun},
-    {"pytest", kTestsNoun},
-    {"pass", kPassVerb},
-    {"passes", kPassVerb},
-    {"passing", kPassVerb},
-    {"passed", kPassVerb},
-    {"green", kPassVerb},
-    {"grün", kPassVerb},
-    {"bestehen", kPassVerb},
-    {"bestanden", kPassVerb},
-    {"erfolgreich", kPassVerb | kOkWord},
-    {"build", kBuildNoun},
-    {"builds", kBuildNoun | kOkWord},
-    {"compilation", kBuildNoun},
-    {"compiles", kBuildNoun | kOkWord},
-    {"kompiliert", kBuildNoun | kOkWord},
-    {"succeeds", kPassVerb | kOkWord},
-    {"succeeded", kPassVerb | kOkWord},
-    {"successful", kPassVerb | kOkWord},
-    {"successfully", kOkWord},
-    {"clean", kOkWord},
-    {"cleanly", kOkWord},
-    {"works", kOkWord},
-    {"committed", kCommitVerb},
-    {"merged", kCommitVerb},
-    {"pushed", kPushVerb},
-    {"deployed", kPushVerb},
-    {"published", kPushVerb},
-    {"released", kPushVerb},
-    {"done", kDoneWord | kEndWord},
-    {"fixed", kDoneWord | kEndWord},
-    {"finished", kDoneWord | kEndWord},
-    {"complete", kDoneWord | kEndWord},
-    {"completed", kDoneWord | kEndWord},
-    {"implemented", kDoneWord},
-    {"resolved", kDoneWord},
-    {"solved", kDoneWord},
-    {"verified", kDoneWord},
-    {"behoben", kDoneWord},
-    {"fertig", kDoneWord | kEndWord},
-    {"erledigt", kDoneWord},
-    {"abgeschlossen", kDoneWord | kEndWord},
-    {"implementiert", kDoneWord},
-    {"run", kRunVerb},
-    {"runs", kRunVerb},
-    {"ran", kRunVerb},
-    {"executed", kRunVerb},
-    {"lief", kRunVerb},
-    {"liefen", kRunVerb},
-    {"ausgeführt", kRunVerb},
-    {"created", kFileVerb},
-    {"wrote", kFileVerb},
-    {"written", kFileVerb},
-    {"added", kFileVerb},
-    {"edited", kFileVerb},
-    {"updated", kFileVerb},
-    {"modified", kFileVerb},
-    {"rewritten", kFileVerb},
-    {"angelegt", kFileVerb},
-    {"geändert", kFileVerb},
-    {"geschrieben", kFileVerb},
-});
-
-/// What makes a clause something else than a claim: a plan, a wish, a condition, a failure.
-constexpr WordSet<128> kHedges(
-    "yet until once when if should must need needs will would to after before pending "
-    "remaining remains todo todos fail fails failed failing failure failures partially "
-    "partly except almost nearly could may might whether unless attempted tried try "
-    "expected reverted broken error errors noch bis wenn soll sollen muss müssen wird "
-    "werden fehlgeschlagen scheitert teilweise sobald half claims claimed unverified "
-    "user previously");
-
-/// What a build's own state follows.
-constexpr WordSet<64> kAfterBuild(
-    "is was are were has have now finished completed complete done ist war wurde sind fertig");
-
-/// "without errors" is a claim, though "errors" alone is none.
-constexpr WordSet<16> kTroubles("error errors failure failures problems issues fehler");
-
-struct Clause {
-  std::string_view text;
-  std::uint16_t parts = 0;
-  bool hedged = false;
-  std::vector<Entity> paths;
-  std::vector<std::string_view> code;  // between backticks, from the first word to the last
-};
-
-/// A claim in Chinese: words are not set apart, so parts are looked for as text.
-std::uint16_t chinese_parts(std::string_view text) {
-  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
-  std::uint16_t parts = 0;
-  if (has("测试") && has("通过")) parts |= kTestsNoun | kPassVerb;
-  if ((has("构建") || has("编译")) && has("成功")) parts |= kBuildNoun | kOkWord;
-  if (has("已提交") || has("已合并")) parts |= kCommitVerb;
-  if (has("已推送") || has("已部署") || has("已发布")) parts |= kPushVerb;
-  if (has("已完成") || has("已修复") || has("已解决") || has("已实现")) parts |= kDoneWord;
-  if (has("已创建") || has("已写入") || has("已修改") || has("已添加")) parts |= kFileVerb;
-  return parts;
-}
-
-bool chinese_hedge(std::string_view text) {
-  for (const std::string_view mark :
-       {"尚未", "还没", "未", "没有", "失败", "需要", "应", "如果", "之后"}) {
-    if (text.find(mark) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
-/// Cuts a section into clauses and keeps those that hold a part of a claim.
-class ClauseSink {
- public:
-  explicit ClauseSink(std::vector<Clause>& out) : out_(out) {}
-
-  void word(const Word& word) {
-    if (begin_ == nullptr) begin_ = word.text.data();
-    end_ = word.text.data() + word.text.size();
-    if (in_code_ && code_ == nullptr) code_ = word.text.data();
-    const std::uint64_t hash = word_hash(word.text);
-    if (!in_code_ && word_hash("but") == hash) return finish();
-    if (take_lack(hash)) return;
-    const auto* part = kParts.find(hash);
-    if (part != nullptr) words_ |= *part;
-    if (after_build_ && kAfterBuild.has(hash)) words_ |= kBuildSubject;
-    after_build_ = !in_code_ && part != nullptr && (*part & kBuildNoun) != 0;
-    clause_.hedged = clause_.hedged || kHedges.has(hash) || is_negation(hash);
-  }
-  void chunk(const Chunk& chunk) {
-    // What is in code is a name, not a statement.
-    clause_.parts |= chunk.in_code || chunk.joins > 1 ? std::uint16_t{0} : words_;
-    words_ = 0;
-    const Entity entity = classify(chunk, true);
-    if (entity.kind == EntityKind::path) clause_.paths.push_back(entity);
-    if (chunk.text.back() == '.') finish();
-  }
-  void stop(char c) {
-    if (c == '`') end_code();
-    const bool wide = static_cast<unsigned char>(c) >= 0xe3;
-    if (c == '\n' || c == ';' || c == '!' || c == '?' || (c == ',' && !in_code_) || wide) finish();
-  }
-  void finish() {
-    clause_.hedged = clause_.hedged || lacking_;
-    lacking_ = after_build_ = false;
-    if (begin_ != nullptr) {
-      clause_.text = {begin_, static_cast<std::size_t>(end_ - begin_)};
-      if (static_cast<unsigned char>(*begin_) >= 0xe3 || clause_.text.size() > 6) {
-        clause_.parts |= chinese_parts(clause_.text);
-        clause_.hedged = clause_.hedged || (clause_.parts != 0 && chinese_hedge(clause_.text));
-      }
-      if (clause_.parts != 0) out_.push_back(std::move(clause_));
-    }
-    clause_ = {};
-    words_ = 0;
-    begin_ = nullptr;
-    code_ = nullptr;
-  }
-
- private:
-  /// "without", and the word behind it; true: the word is done with.
-  bool take_lack(std::uint64_t hash) {
-    if (hash == word_hash("without") || hash == word_hash("ohne")) {
-      lacking_ = true;
-      return true;
-    }
-    if (!lacking_ || hash == word_hash("any")) return lacking_;
-    lacking_ = false;
-    if (!kTroubles.has(hash)) {
-      clause_.hedged = true;
-      return false;
-    }
-    words_ |= kPassVerb | kOkWord;
-    return true;
-  }
-  void end_code() {
-    if (in_code_ && code_ != nullptr && code_ < end_) {
-      clause_.code.emplace_back(code_, static_cast<std::size_t>(end_ - code_));
-    }
-    in_code_ = !in_code_;
-    code_ = nullptr;
-  }
-
-  std::vector<Clause>& out_;
-  Clause clause_;
-  std::uint16_t words_ = 0;
-  const char* begin_ = nullptr;
-  const char* end_ = nullptr;
-  const char* code_ = nullptr;  // its first word
-  bool in_code_ = false;
-  bool lacking_ = false;      // "without" stands before
-  bool after_build_ = false;  // "build" does
-};
 
 /// Outcome of the last call that had one, of any of these classes.
 CallOutcome last_outcome(const PreparedSpan& span, std::uint8_t classes) {
@@ -239,11 +35,30 @@ bool said_before(const PreparedSpan& span, std::initializer_list<std::string_vie
                      [&](std::string_view word) { return span.user_says(word_hash(word)); });
 }
 
+/// What only the summary before may say: of a user it is a request ("commit it").
+bool summed_up_before(const PreparedSpan& span, std::initializer_list<std::string_view> words) {
+  struct Sink {
+    std::initializer_list<std::string_view> words;
+    bool found = false;
+    void word(const Word& word) {
+      const std::uint64_t hash = word_hash(word.text);
+      found = found || std::any_of(words.begin(), words.end(),
+                                   [&](auto wanted) { return word_hash(wanted) == hash; });
+    }
+    void chunk(const Chunk&) {}
+    void stop(char) {}
+  } sink{words};
+  for (const auto& item : span.items()) {
+    if (item.kind == SpanKind::kPriorSummary) scan_text(item.text, sink);
+  }
+  return sink.found;
+}
+
 bool tests_backed(const PreparedSpan& span) {
   const CallOutcome last = last_outcome(span, kTests);
   if (last != CallOutcome::unknown) return last == CallOutcome::succeeded;
-  return said_before(span, {"pass", "passes", "passed", "passing", "green", "grün"}) ||
-         span.user_says(word_hash("过"));
+  return said_before(span, {"passes", "passed", "passing", "green", "grün"}) ||
+         span.user_says(word_hash("过")) || summed_up_before(span, {"pass", "ok"});
 }
 
 /// One build command's last run is enough: another command that failed may have built nothing.
@@ -265,78 +80,309 @@ bool builds_backed(const PreparedSpan& span) {
   return said_before(span, {"builds", "compiles"});
 }
 
-/// Whether the call's command, or one behind "&&" or ";", begins so. Elsewhere it is an argument.
-bool begins_command(std::string_view call, std::string_view code) {
-  for (std::size_t at = call.find(code); at != std::string_view::npos;
-       at = call.find(code, at + 1)) {
-    const std::string_view before = call.substr(0, at);
-    if (before.ends_with('"') || before.ends_with("&& ") || before.ends_with("; ")) return true;
-  }
-  return false;
+/// What of a sentence can be a command without marks around it: "make test was run".
+constexpr WordSet<64> kBehindCommand(
+    "was were is are has have had ran run runs passed passes pass succeeded succeeds completed "
+    "completes finished finishes exited now works came ended successfully cleanly without with "
+    "again and then on for in after");
+constexpr WordSet<16> kBeforeCommand("the then also now command running ran run re-ran executed");
+constexpr WordSet<64> kUsualArguments(
+    "test tests build run install lint check all clean ci up push commit apply format fmt vet "
+    "clippy start publish deploy migrate");
+
+/// A word of a command that no sentence has: "tests/x", "-k", "A=1".
+bool is_code_like(std::string_view word) {
+  return word.find_first_of("./_=:0123456789") != std::string_view::npos || word.starts_with('-');
 }
 
-/// Whether a command that the clause names in code failed when it ran last.
-bool named_command_failed(const PreparedSpan& span, const Clause& clause) {
-  constexpr std::size_t kTelling = 4;  // shorter names are in many commands
-  return std::any_of(clause.code.begin(), clause.code.end(), [&](std::string_view code) {
-    CallOutcome last = CallOutcome::unknown;
-    for (const SpanCall& call : span.calls()) {
-      if (call.call == SpanCall::kNone || (call.classes & kCommand) == 0 ||
-          code.size() < kTelling || call.outcome == CallOutcome::unknown) {
-        continue;
-      }
-      if (begins_command(span.items()[call.call].text, code)) last = call.outcome;
+/// Judges the clauses of one summary. What the whole span is asked for is made when it is needed.
+class ClaimJudge {
+ public:
+  explicit ClaimJudge(const PreparedSpan& span) : span_(span) {}
+
+  bool is_backed(const Clause& clause);
+
+ private:
+  enum class Shown : std::uint8_t { yes, no, untold };
+
+  const SpanCommands& commands();
+  const WrittenFiles& files();
+  const TestCounts& counts();
+  const OpenPlan& plan();
+
+  std::string bare_command(std::string_view clause);
+  std::vector<std::string> named_commands(const Clause& clause);
+  bool in_prior_summary(std::string_view program) const;
+  Shown succeeded(const std::string& name, const Clause& clause);
+  Shown named_shown(const Clause& clause);
+  bool exit_shown(const Clause& clause);
+  Shown counts_shown(const Clause& clause);
+  bool files_shown(const Clause& clause);
+  bool tests_shown(const Clause& clause) const;
+  bool lint_shown();
+  bool may_have_written();
+  bool claim_shown(const Clause& clause);
+
+  const PreparedSpan& span_;
+  std::optional<SpanCommands> commands_;
+  std::optional<WrittenFiles> files_;
+  std::optional<TestCounts> counts_;
+  std::optional<OpenPlan> plan_;
+};
+
+const SpanCommands& ClaimJudge::commands() {
+  if (!commands_) commands_.emplace(span_);
+  return *commands_;
+}
+
+const WrittenFiles& ClaimJudge::files() {
+  if (!files_) files_.emplace(span_, commands());
+  return *files_;
+}
+
+const TestCounts& ClaimJudge::counts() {
+  if (!counts_) counts_.emplace(span_);
+  return *counts_;
+}
+
+const OpenPlan& ClaimJudge::plan() {
+  if (!plan_) plan_.emplace(span_);
+  return *plan_;
+}
+
+/// A command at the clause's start; "" when there is none.
+std::string ClaimJudge::bare_command(std::string_view clause) {
+  constexpr std::size_t kMostWords = 8;
+  std::vector<std::string_view> words;
+  bool ended = false;
+  while (!clause.empty() && words.size() < kMostWords && !ended) {
+    const std::size_t space = std::min(clause.size(), clause.find(' '));
+    std::string_view word = clause.substr(0, space);
+    clause.remove_prefix(std::min(clause.size(), space + 1));
+    if (word.empty() || (words.empty() && kBeforeCommand.has(word))) continue;
+    ended = !words.empty() && kBehindCommand.has(word);
+    while (!word.empty() && (word.back() == '.' || word.back() == ':')) word.remove_suffix(1);
+    if (!ended) words.push_back(word);
+  }
+  if (words.empty() || !ended || words.front().find('`') != std::string_view::npos) return {};
+  std::string name(words.front());
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    // Only what is surely part of it: "make sure the tests" is no command.
+    if (!is_code_like(words[i]) && !kUsualArguments.has(words[i])) return {};
+    name += ' ';
+    name += words[i];
+  }
+  return commands().is_command(name) ? name : std::string();
+}
+
+std::vector<std::string> ClaimJudge::named_commands(const Clause& clause) {
+  std::vector<std::string> names;
+  // What only follows a command on its line is said of it when it has no subject of its own.
+  static constexpr WordSet<32> kOfBefore(
+      "passed passes pass exit exited ok succeeded succeeds successful successfully done finished "
+      "completed complete green clean all");
+  const std::string_view first = clause.text.substr(0, clause.text.find(' '));
+  if (clause.code_is_before && !kOfBefore.has(first)) return names;
+  for (const std::string_view code : clause.code) {
+    const auto parts = command_parts(code);
+    if (parts.empty()) continue;
+    const std::string name(trimmed(parts.back()));
+    if (commands().is_command(name) || !commands().runs_of(name, clause.line).empty()) {
+      names.push_back(name);
     }
-    return last == CallOutcome::failed;
+  }
+  if (!names.empty() || clause.code_is_before) return names;
+  if (std::string bare = bare_command(clause.text); !bare.empty()) names.push_back(std::move(bare));
+  return names;
+}
+
+bool ClaimJudge::in_prior_summary(std::string_view program) const {
+  return std::any_of(span_.items().begin(), span_.items().end(), [&](const auto& item) {
+    return item.kind == SpanKind::kPriorSummary &&
+           item.text.find(program) != std::string_view::npos;
   });
 }
 
-bool files_backed(const PreparedSpan& span, const Clause& clause) {
-  constexpr std::uint8_t kShows = kFromOkCall | kFromOkResult | kFromPrior;
-  return std::all_of(clause.paths.begin(), clause.paths.end(), [&](const Entity& path) {
-    const std::uint8_t sources = span.sources_of(path);
-    // A path that is nowhere is G9's to report.
-    return sources == 0 || (sources & kShows) != 0;
-  });
+ClaimJudge::Shown ClaimJudge::succeeded(const std::string& name, const Clause& clause) {
+  using End = CommandRun::End;
+  const auto runs = commands().runs_of(name, clause.line);
+  if (runs.empty()) {
+    const auto words = command_words(name);
+    if (words.empty() || !commands().is_command(name) || in_prior_summary(words.front())) {
+      return Shown::untold;
+    }
+    return Shown::no;
+  }
+  const auto well = [](const CommandRun* run) {
+    return run->end == End::ok || run->end == End::maybe;
+  };
+  if (clause.earlier) return std::any_of(runs.begin(), runs.end(), well) ? Shown::yes : Shown::no;
+  const auto last = std::find_if(runs.rbegin(), runs.rend(),
+                                 [](const CommandRun* run) { return run->end != End::open; });
+  return last != runs.rend() && well(*last) ? Shown::yes : Shown::no;
 }
 
-bool is_backed(const PreparedSpan& span, const Clause& clause) {
+/// Commands that the clause names, when it says that they succeeded, or ran.
+ClaimJudge::Shown ClaimJudge::named_shown(const Clause& clause) {
   const std::uint16_t parts = clause.parts;
-  const auto both = [&](unsigned a, unsigned b) { return (parts & a) != 0 && (parts & b) != 0; };
-  if ((parts & kOkWord) != 0 && named_command_failed(span, clause)) return false;
-  const bool ran_well = both(kRunVerb, kOkWord);
-  if (both(kTestsNoun, kPassVerb) || (ran_well && (parts & kTestsNoun) != 0)) {
-    return tests_backed(span);
+  const bool of_things = (parts & (kTestsNoun | kBuildNoun)) != 0;
+  const bool ended = (parts & kEndWord) != 0 && clause.text.find("ix") == std::string_view::npos;
+  const bool well = (parts & kOkWord) != 0 || ((parts & kPassVerb) != 0 && !of_things) || ended;
+  if (!well && (parts & kRanVerb) == 0) return Shown::untold;
+  Shown all = Shown::untold;
+  for (const std::string& name : named_commands(clause)) {
+    const Shown one = succeeded(name, clause);
+    const bool never = one == Shown::no && commands().runs_of(name, clause.line).empty();
+    if (one == Shown::no && (well || never)) return Shown::no;
+    if (one == Shown::yes && well) all = Shown::yes;
   }
-  if (both(kBuildNoun, kOkWord | kPassVerb) || both(kBuildSubject, kEndWord)) {
-    return builds_backed(span);
-  }
-  if ((parts & kCommitVerb) != 0) {
-    return any_success(span, kCommits) || said_before(span, {"committed", "merged", "commit"});
-  }
-  if ((parts & kPushVerb) != 0) {
-    return any_success(span, kPushes) ||
-           said_before(span, {"pushed", "deployed", "published", "released"});
-  }
-  if ((parts & kFileVerb) != 0 && !clause.paths.empty()) return files_backed(span, clause);
-  if (ran_well || (parts & (kDoneWord | kFileVerb)) != 0) {
-    return any_success(span, kWrites | kCommand) ||
-           said_before(span, {"done", "fixed", "finished", "completed", "implemented"});
+  return all;
+}
+
+/// An exit status that is told of a command is that of one of its runs.
+bool ClaimJudge::exit_shown(const Clause& clause) {
+  if (!clause.exit || clause.planned) return true;
+  for (const std::string& name : named_commands(clause)) {
+    const auto runs = commands().runs_of(name, clause.line);
+    const bool told = !runs.empty() && std::all_of(runs.begin(), runs.end(), [](const auto* run) {
+      return run->code.has_value();
+    });
+    if (told && std::none_of(runs.begin(), runs.end(),
+                             [&](const auto* run) { return *run->code == *clause.exit; })) {
+      return false;
+    }
   }
   return true;
+}
+
+/// Counts of tests: no when one stands in no report; yes when all do and some tests are left out.
+ClaimJudge::Shown ClaimJudge::counts_shown(const Clause& clause) {
+  if (clause.planned || clause.text.find_first_of("0123456789") == std::string_view::npos) {
+    return Shown::untold;
+  }
+  struct Sink {
+    bool tests = false;
+    void word(const Word& word) {
+      static constexpr WordSet<32> kTestWords(
+          "test tests suite specs pytest ctest jest vitest mocha unittest rspec testsuite");
+      const bool part =
+          (word.mask & scan::kUnderscore) != 0 && word.text.find("test") != std::string_view::npos;
+      tests = tests || part || kTestWords.has(word.text);
+    }
+    void chunk(const Chunk&) {}
+    void stop(char) {}
+  } sink;
+  scan_text(clause.line, sink);
+  if (!sink.tests) return Shown::untold;
+  const auto told = told_counts(clause.text);
+  if (told.empty() || !counts().any()) return Shown::untold;
+  bool some = false;
+  for (const ToldCount& one : told) {
+    for (const long number : {one.count, one.of}) {
+      if (number < 0 || counts().holds(number)) continue;
+      Entity entity;
+      entity.kind = EntityKind::number;
+      entity.printed = entity.value = static_cast<double>(number);
+      entity.key = number_key(entity.printed);
+      if ((span_.sources_of(entity) & (kFromUser | kFromPrior)) == 0) return Shown::no;
+    }
+    some = some || (one.pass && !one.all);
+  }
+  return some ? Shown::yes : Shown::untold;
+}
+
+bool ClaimJudge::may_have_written() {
+  return any_success(span_, kWrites) || files().others_possible();
+}
+
+bool ClaimJudge::files_shown(const Clause& clause) {
+  constexpr std::uint8_t kShows = kFromOkCall | kFromOkResult | kFromPrior;
+  return std::all_of(clause.paths.begin(), clause.paths.end(), [&](const ClaimPath& each) {
+    const std::uint8_t sources = span_.sources_of(each.path);
+    // A path that is nowhere is G9's to report.
+    if (sources == 0) return true;
+    if (!each.object) return (sources & kShows) != 0 || (clause.parts & kFileVerb) == 0;
+    switch (files().ask(each.path)) {
+      case WrittenFiles::Answer::written:
+        return true;
+      case WrittenFiles::Answer::refused:
+        return false;
+      case WrittenFiles::Answer::untold:
+        break;
+    }
+    return files().others_possible();
+  });
+}
+
+bool ClaimJudge::tests_shown(const Clause& clause) const {
+  if (clause.earlier && any_success(span_, kTests)) return true;
+  return tests_backed(span_);
+}
+
+/// The last run of any program that checks code.
+bool ClaimJudge::lint_shown() {
+  static constexpr WordSet<64> kLinters(
+      "ruff mypy pyright tsc clippy clang-tidy vet typecheck prettier black rubocop pre-commit "
+      "check checkstyle spotless phpstan psalm credo format fmt clang-format");
+  bool well = false;
+  for (const CommandRun& run : commands().runs()) {
+    const bool lints = std::any_of(run.words.begin(), run.words.end(), [](const auto& word) {
+      return kLinters.has(word) || word.find("lint") != std::string::npos || word == "flake8";
+    });
+    if (lints && run.end != CommandRun::End::open) well = run.end != CommandRun::End::failed;
+  }
+  return well || summed_up_before(span_, {"lint", "linting", "linter", "clean"});
+}
+
+bool ClaimJudge::claim_shown(const Clause& clause) {
+  const std::uint16_t parts = clause.parts;
+  const auto both = [&](unsigned a, unsigned b) { return (parts & a) != 0 && (parts & b) != 0; };
+  const Shown named = named_shown(clause);
+  if (named == Shown::no) return false;
+  const bool ran_well = both(kRunVerb, kOkWord);
+  const bool deed = (parts & (kDoneWord | kCommitVerb | kPushVerb | kFileVerb | kRanVerb)) != 0;
+  if ((deed || ran_well) && !plan().claimed_by(clause.text).empty()) return false;
+  if (named == Shown::yes && !both(kTestsNoun, kPassVerb)) return true;
+  if (both(kTestsNoun, kPassVerb) || (ran_well && (parts & kTestsNoun) != 0)) {
+    return tests_shown(clause);
+  }
+  if (both(kLintNoun, kOkWord | kPassVerb)) return lint_shown();
+  if (both(kBuildNoun, kOkWord | kPassVerb) || both(kBuildSubject, kEndWord)) {
+    return builds_backed(span_);
+  }
+  if ((parts & kCommitVerb) != 0) {
+    return any_success(span_, kCommits) || said_before(span_, {"committed", "merged"}) ||
+           summed_up_before(span_, {"commit"});
+  }
+  if ((parts & kPushVerb) != 0) {
+    return any_success(span_, kPushes) ||
+           said_before(span_, {"pushed", "deployed", "published", "released"});
+  }
+  if ((parts & (kFileVerb | kSoftVerb)) != 0 && !clause.paths.empty()) return files_shown(clause);
+  const bool before = said_before(span_, {"done", "fixed", "finished", "completed", "implemented"});
+  if ((parts & kFileVerb) != 0) return before || may_have_written();
+  if (ran_well || (parts & kDoneWord) != 0) {
+    return any_success(span_, kWrites | kCommand) || before;
+  }
+  return true;
+}
+
+bool ClaimJudge::is_backed(const Clause& clause) {
+  if (!exit_shown(clause)) return false;
+  const Shown counted = counts_shown(clause);
+  if (counted == Shown::no) return false;
+  if (clause.hedged || clause.parts == 0 || counted == Shown::yes) return true;
+  return claim_shown(clause);
 }
 
 }  // namespace
 
 void check_claims(const GateContext& context) {
+  ClaimJudge judge(context.span);
   for (const Section& section : context.summary.sections) {
     if (states_demands(section.heading)) continue;
-    std::vector<Clause> clauses;
-    ClauseSink sink(clauses);
-    scan_text(section.body, sink);
-    sink.finish();
-    for (const Clause& clause : clauses) {
-      if (clause.hedged || is_backed(context.span, clause)) continue;
+    for (const Clause& clause : claim_clauses(section.body)) {
+      if (judge.is_backed(clause)) continue;
       context.add(GateCode::kUnbackedCompletion, excerpt(clause.text));
     }
   }

@@ -39,6 +39,10 @@ constexpr WordTable kTools({
     {"run_command", kCommand},
     {"local_shell", kCommand},
     {"shell_task_output", kCommand},
+    // A plan shows nothing of what it plans.
+    {"todowrite", 0},
+    {"todo_write", 0},
+    {"update_plan", 0},
 });
 
 constexpr WordTable kCommandWords({
@@ -116,16 +120,38 @@ bool says_bad_exit(std::string_view text) {
   return find_in(text, "\"timed_out\":true") != std::string_view::npos;
 }
 
+/// The value of a string member, or the digits of a number; "" when there is none.
+std::string_view plain_member(std::string_view object, std::string_view key) {
+  std::size_t at = find_in(object, key);
+  if (at == std::string_view::npos) return {};
+  at = object.find_first_not_of(": \"", at + key.size());
+  if (at == std::string_view::npos) return {};
+  return object.substr(at, object.find_first_of("\",} ", at) - at);
+}
+
 /// How a command that Daybook ran ended: its status stands before what it wrote, which may speak
 /// of any other. Nothing for other results.
 std::optional<bool> own_success(std::string_view text) {
   constexpr std::string_view kCode = "\"exit_code\":";
   if (!text.starts_with('{')) return std::nullopt;
-  const std::size_t at = find_in(text.substr(0, find_in(text, "\"output\":")), kCode);
+  const std::string_view head = text.substr(0, find_in(text, "\"output\":"));
+  if (!plain_member(head, "\"task_id\"").empty()) {
+    const std::string_view status = plain_member(head, "\"status\"");
+    if (status == "killed" || status == "failed") return false;
+  }
+  const std::size_t at = find_in(head, kCode);
   if (at == std::string_view::npos) return std::nullopt;
   if (find_in(text, "\"timed_out\":true") != std::string_view::npos) return false;
   const long code = number_behind(text, at + kCode.size());
   return code < 0 ? std::nullopt : std::optional(code == 0);
+}
+
+/// The task that a command of Daybook goes on as; "" for other results.
+std::string_view own_running_task(std::string_view text) {
+  if (!text.starts_with('{')) return {};
+  const std::string_view head = text.substr(0, find_in(text, "\"output\":"));
+  if (plain_member(head, "\"status\"") != "running") return {};
+  return plain_member(head, "\"task_id\"");
 }
 
 /// "2 failed", "failures: 1", "1 tests failed": what a test report says of itself, for commands
@@ -162,16 +188,19 @@ bool command_failed(std::string_view text, std::string_view tail) {
 }
 
 CallOutcome outcome_of(const SpanItem& result, std::uint8_t classes) {
-  if (!result.ok) return CallOutcome::failed;
+  if (!result.ok || is_failed_object(result.text)) return CallOutcome::failed;
   if ((classes & (kCommand | kWrites)) == 0) return CallOutcome::succeeded;
   const ResultHead head = read_result_head(result.text);
   if (head.failed()) return CallOutcome::failed;
   if ((classes & kCommand) == 0) {
-    const bool refused = read_result_head(head.output).end == ResultHead::End::refused;
+    const bool refused = read_result_head(head.output).end == ResultHead::End::refused ||
+                         is_refused_edit(head.output);
     return refused ? CallOutcome::failed : CallOutcome::succeeded;
   }
-  if (head.end == ResultHead::End::running) return CallOutcome::unknown;
   const std::string_view text = result.text;
+  if (head.end == ResultHead::End::running || !own_running_task(text).empty()) {
+    return CallOutcome::unknown;
+  }
   constexpr std::size_t kTail = 2048;
   const std::string_view tail = text.substr(text.size() - std::min(text.size(), kTail));
   const auto own = own_success(text);
@@ -197,15 +226,24 @@ std::uint8_t classes_of(const SpanItem& item) {
   return classes | sink.classes;
 }
 
-/// The digits behind "session_id".
+/// Which running command the call asks for.
 std::string_view session_of(std::string_view call) {
-  constexpr std::string_view kKey = "\"session_id\"";
-  std::size_t at = call.find(kKey);
-  if (at == std::string_view::npos) return {};
-  at = call.find_first_not_of(": \"", at + kKey.size());
-  if (at == std::string_view::npos) return {};
-  return call.substr(at, call.find_first_not_of("0123456789", at) - at);
+  for (const std::string_view key :
+       {"\"session_id\"", "\"task_id\"", "\"bash_id\"", "\"shell_id\""}) {
+    const std::string_view found = plain_member(call, key);
+    if (!found.empty()) return found;
+  }
+  return {};
 }
+
+/// Which running command the result has left.
+std::string_view session_left(std::string_view result) {
+  const std::string_view session = read_result_head(result).session;
+  return session.empty() ? own_running_task(result) : session;
+}
+
+/// Tools that ask a running command for its output.
+constexpr WordSet<16> kAskingTools("write_stdin shell_task_output bashoutput taskoutput");
 
 /// A call that asks a running command again can show what that command can.
 void join_sessions(std::span<const SpanItem> items, std::vector<SpanCall>& calls) {
@@ -213,15 +251,14 @@ void join_sessions(std::span<const SpanItem> items, std::vector<SpanCall>& calls
   for (std::size_t i = 0; i < calls.size(); ++i) {
     SpanCall& call = calls[i];
     if (call.call == SpanCall::kNone || call.result == SpanCall::kNone ||
-        items[call.call].tool != "write_stdin") {
+        !kAskingTools.has(items[call.call].tool)) {
       continue;
     }
     const std::string_view session = session_of(items[call.call].text);
     if (session.empty()) continue;
     for (std::size_t back = 1; back <= std::min(i, kFarthest); ++back) {
       const SpanCall& before = calls[i - back];
-      if (before.result == SpanCall::kNone ||
-          read_result_head(items[before.result].text).session != session) {
+      if (before.result == SpanCall::kNone || session_left(items[before.result].text) != session) {
         continue;
       }
       call.classes |= before.classes;

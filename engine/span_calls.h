@@ -10,8 +10,9 @@ namespace daybook::engine {
 
 /// Pairs calls with results in order. A command that ended with another exit status than 0, that
 /// timed out, or whose test report counts failures, has failed, whatever the tool said; so has an
-/// edit whose result begins with a refusal or such a status. A command that goes on in the
-/// background ends where its session is asked again: that call can show what the command can.
+/// edit whose result begins with a refusal or such a status, and any call whose result is an object
+/// that says so. A command that goes on in the background has neither succeeded nor failed; it ends
+/// where its session is asked again: that call can show what the command can.
 std::vector<SpanCall> pair_calls(std::span<const SpanItem> items);
 
 /// The folder that a call's command changes to first; "" for none.

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "engine/summary_text.h"
@@ -15,7 +16,7 @@ namespace daybook::engine {
 namespace {
 
 /// How Codex answers a call that never ran, or that was stopped.
-constexpr std::array<std::string_view, 13> kRefusals = {"apply_patch verification failed",
+constexpr std::array<std::string_view, 15> kRefusals = {"apply_patch verification failed",
                                                         "apply_patch handler received",
                                                         "patch rejected",
                                                         "rejected by user",
@@ -27,7 +28,31 @@ constexpr std::array<std::string_view, 13> kRefusals = {"apply_patch verificatio
                                                         "failed to parse function arguments",
                                                         "unsupported call",
                                                         "unsupported custom tool call",
+                                                        "tool call error",
+                                                        "<tool_use_error>",
                                                         "command timed out after"};
+
+/// How the result of an edit begins that was not made, in small letters.
+constexpr std::array<std::string_view, 15> kEditRefusals = {"error:",
+                                                            "error ",
+                                                            "invalid patch",
+                                                            "invalid hunk",
+                                                            "failed to ",
+                                                            "patch failed",
+                                                            "could not ",
+                                                            "unable to ",
+                                                            "cannot ",
+                                                            "no such file",
+                                                            "permission denied",
+                                                            "i/o error",
+                                                            "string to replace not found",
+                                                            "file has not been read",
+                                                            "file has been modified since"};
+
+/// What Claude Code says of a command that it does not wait for; its name follows.
+constexpr std::array<std::string_view, 2> kBackground = {
+    "Command running in background with ID: ",
+    "Command was manually backgrounded by user with ID: "};
 
 /// Lines of a head that say nothing of the end.
 constexpr std::array<std::string_view, 5> kHeadLines = {
@@ -54,6 +79,48 @@ bool take_code(std::string_view line, int& code) {
     return error == std::errc() && end == digits.data() + digits.size();
   }
   return false;
+}
+
+/// "<status>completed</status>": what stands in the tag; nothing when the line is another one.
+std::optional<std::string_view> in_tag(std::string_view line, std::string_view tag) {
+  if (!line.starts_with('<') || !line.substr(1).starts_with(tag)) return std::nullopt;
+  line.remove_prefix(1 + tag.size());
+  if (!line.starts_with('>')) return std::nullopt;
+  line.remove_prefix(1);
+  return line.substr(0, line.find('<'));
+}
+
+/// How Claude Code answers when it is asked for what a command in the background wrote.
+std::optional<ResultHead> read_task_head(std::string_view result) {
+  constexpr int kMostLines = 12;
+  if (!result.starts_with("<status>") && !result.starts_with("<retrieval_status>")) {
+    return std::nullopt;
+  }
+  ResultHead head;
+  head.output = result;
+  std::string_view rest = result;
+  for (int i = 0; i < kMostLines && !rest.empty(); ++i) {
+    const std::string_view line = trimmed(take_line(rest));
+    if (line.starts_with("<stdout>") || line.starts_with("<output>")) break;
+    if (const auto status = in_tag(line, "status")) {
+      head.end = *status == "completed" ? ResultHead::End::code : ResultHead::End::running;
+      if (*status == "failed" || *status == "killed") head.end = ResultHead::End::refused;
+    }
+    if (const auto code = in_tag(line, "exit_code")) {
+      std::from_chars(code->data(), code->data() + code->size(), head.code);
+    }
+    head.output = rest;
+  }
+  return head;
+}
+
+/// Without the blanks between its tokens: enough of either end to tell the members there.
+std::string without_blanks(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != ' ' && c != '\n' && c != '\r' && c != '\t') out += c;
+  }
+  return out;
 }
 
 std::string_view base_name(std::string_view path) {
@@ -112,8 +179,16 @@ bool is_codex_tool(std::string_view tool) {
 
 ResultHead read_result_head(std::string_view result) {
   constexpr int kMostLines = 8;
+  if (auto task = read_task_head(result)) return *task;
   ResultHead head;
   head.output = result;
+  for (const std::string_view start : kBackground) {
+    if (!result.starts_with(start)) continue;
+    head.end = ResultHead::End::running;
+    head.session = result.substr(start.size());
+    head.session = head.session.substr(0, head.session.find_first_of(". \r\n"));
+    return head;
+  }
   bool seen = false;
   std::string_view rest = result;
   for (int i = 0; i < kMostLines && !rest.empty(); ++i) {
@@ -137,6 +212,32 @@ ResultHead read_result_head(std::string_view result) {
     if (line == "Output:") return head;
   }
   return head;
+}
+
+bool is_refused_edit(std::string_view result) {
+  constexpr std::size_t kLongestStart = 40;
+  return begins_with_one(folded(trimmed(result), kLongestStart), kEditRefusals);
+}
+
+bool is_failed_object(std::string_view result) {
+  constexpr std::size_t kEnd = 40;  // bytes of either end that hold the members that tell
+  result = trimmed(result);
+  if (!result.starts_with('{') || !result.ends_with('}')) return false;
+  const std::string head = without_blanks(result.substr(0, kEnd));
+  const std::string tail =
+      without_blanks(result.substr(result.size() - std::min(result.size(), kEnd)));
+  for (const std::string_view failed :
+       {"\"success\":false", "\"is_error\":true", "\"isError\":true"}) {
+    for (const std::string_view text : {"\"content\":", "\"output\":"}) {
+      // What a command wrote may be an object with such a member; it has no content beside it.
+      if (head.starts_with(fmt::format("{{{}", text)) &&
+          tail.ends_with(fmt::format(",{}}}", failed))) {
+        return true;
+      }
+      if (head.starts_with(fmt::format("{{{},{}", failed, text))) return true;
+    }
+  }
+  return false;
 }
 
 std::string shell_command(std::string_view arguments) {

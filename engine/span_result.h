@@ -9,7 +9,8 @@
 namespace daybook::engine {
 
 /// Codex and Claude Code put lines before what a command wrote: "Exit code: 2", "Wall time: ...",
-/// "Process exited with code 2", "Output:". A file's content further down never counts.
+/// "Process exited with code 2", "Output:", "<status>completed</status>"; or say that it goes on
+/// ("Command running in background with ID: x"). A file's content further down never counts.
 struct ResultHead {
   enum class End : std::uint8_t {
     untold,
@@ -19,7 +20,7 @@ struct ResultHead {
   };
   End end = End::untold;
   int code = 0;
-  std::string_view session;  // its number
+  std::string_view session;  // what it is asked for again by
   std::string_view output;   // what follows the head; without one all of it
 
   bool failed() const { return end == End::refused || (end == End::code && code != 0); }
@@ -27,6 +28,14 @@ struct ResultHead {
 
 /// Views of `result`.
 ResultHead read_result_head(std::string_view result);
+
+/// Whether the result of a tool that edits begins as that of an edit that was not made: "Invalid
+/// patch hunk", "failed to apply patch", "Error: ".
+bool is_refused_edit(std::string_view result);
+
+/// {"content": "...", "success": false}, or with "is_error": true: the tool says that it failed.
+/// Escapes in it may be resolved already.
+bool is_failed_object(std::string_view result);
 
 /// The command of a call's arguments: "command": "make", "cmd": "make", or an array, of which
 /// ["bash", "-lc", "make"] is make. "" when there is none.

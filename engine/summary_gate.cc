@@ -45,7 +45,7 @@ const CodeRow& row_of(GateCode code) {
       {"G9", "unknown-entities", kRepairable,
        "These are nowhere in the transcript. Correct them as they stand there, or leave them out."},
       {"G10", "unbacked-completion", kRepairable,
-       "No tool result shows that this succeeded. Say what was really seen."},
+       "No tool result shows this. Say what was really seen."},
       {"G11", "wrong-language", kRepairable, "Write the sections in the language of the user."},
       {"G11", "introduced-secret", kRepairable,
        "The summary holds what looks like a secret. Name where it is kept, never its value."},

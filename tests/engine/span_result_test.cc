@@ -117,6 +117,69 @@ TEST_CASE("an edit has failed when its result begins so, never for what a file h
         CallOutcome::succeeded);
 }
 
+TEST_CASE("an edit that was refused has failed, in every form in which that is told") {
+  for (const std::string_view result :
+       {"Invalid patch hunk on line 2: Expected update hunk to start with a @@ context marker",
+        "failed to apply patch: no such file", "Error: io", "Failed to read file to update a.py",
+        "Exit code: 0\nOutput:\nfailed to apply patch: x", R"({"content":"boom","success":false})",
+        R"({ "content": "a \"b\"", "success": false })", R"({"success":false,"content":"boom"})",
+        R"({"content":[],"isError":true})"}) {
+    CAPTURE(result);
+    CHECK(outcome("apply_patch", kPatch, result) == CallOutcome::failed);
+  }
+  for (const std::string_view result :
+       {R"({"content":"fine","success":true})", R"({"files":["a.py"]})", "Done!",
+        R"({"content":"\"success\":false","success":true})"}) {
+    CAPTURE(result);
+    CHECK(outcome("apply_patch", kPatch, result) == CallOutcome::succeeded);
+  }
+  // An object that a command printed says nothing of the command.
+  CHECK(outcome("Bash", R"({"command":"curl x"})", R"({"success":false,"error":"no"})") ==
+        CallOutcome::succeeded);
+  CHECK(outcome("exec_command", R"({"cmd":"make"})", R"({"content":"boom","success":false})") ==
+        CallOutcome::failed);
+  CHECK(outcome("Read", R"({"file_path":"a"})", R"({"content":"boom","success":false})") ==
+        CallOutcome::failed);
+}
+
+TEST_CASE("a command that is not waited for has neither succeeded nor failed") {
+  constexpr std::string_view kStarted =
+      "Command running in background with ID: bt2k. Output is being written to: /tmp/bt2k.output";
+  CHECK(outcome("Bash", R"({"command":"npm test"})", kStarted) == CallOutcome::unknown);
+  CHECK(outcome("run_shell", R"({"command":"npm test"})",
+                R"({"task_id":"t1","command":"npm test","status":"running","note":"x"})") ==
+        CallOutcome::unknown);
+  const auto asked = [&](std::string_view started, std::string_view tool, std::string_view call,
+                         std::string_view result) {
+    const std::vector<SpanItem> items = {{SpanKind::kToolCall, R"({"command":"npm test"})", "Bash"},
+                                         {SpanKind::kToolResult, started, "Bash"},
+                                         {SpanKind::kToolCall, call, tool},
+                                         {SpanKind::kToolResult, result, tool}};
+    return pair_calls(items).back();
+  };
+  constexpr std::string_view kAsk = R"({"bash_id":"bt2k"})";
+  const auto done = asked(kStarted, "BashOutput", kAsk,
+                          "<status>completed</status>\n\n<exit_code>1</exit_code>\n\n<stdout>\nx");
+  CHECK(done.outcome == CallOutcome::failed);
+  CHECK(done.begun == 0);
+  CHECK((done.classes & kTests) != 0);
+  CHECK(asked(kStarted, "BashOutput", kAsk,
+              "<status>completed</status>\n\n<exit_code>0</exit_code>\n\n<stdout>\nx")
+            .outcome == CallOutcome::succeeded);
+  CHECK(asked(kStarted, "BashOutput", kAsk, "<status>running</status>\n\n<stdout>\nx").outcome ==
+        CallOutcome::unknown);
+  CHECK(asked(kStarted, "BashOutput", kAsk, "<status>killed</status>\n").outcome ==
+        CallOutcome::failed);
+  const auto own = asked(R"({"task_id":"t1","command":"x","status":"running"})",
+                         "shell_task_output", R"({"task_id":"t1"})",
+                         R"({"task_id":"t1","status":"exited","exit_code":3,"output":""})");
+  CHECK(own.outcome == CallOutcome::failed);
+  CHECK(own.begun == 0);
+  CHECK(outcome("shell_task_output", R"({"task_id":"t1"})",
+                R"({"task_id":"t1","status":"killed","exit_code":null,"output":""})") ==
+        CallOutcome::failed);
+}
+
 TEST_CASE("a command that goes on in the background ends where its session is asked again") {
   std::vector<SpanItem> items = {
       {SpanKind::kToolCall, R"({"cmd":"cargo test"})", "exec_command", true},

@@ -1,0 +1,34 @@
+// How many tests passed and failed: what the reports in a span count, and what a summary says.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "engine/prepared_span.h"
+
+namespace daybook::engine {
+
+/// A count that a clause tells: "12 passed", "3 of 4 tests pass", "2/9 failed".
+struct ToldCount {
+  long count = 0;
+  long of = -1;       // -1: not told
+  bool pass = false;  // of those that passed
+  bool all = false;   // "all 12", or 4 of 4: nothing is left that could have failed
+};
+std::vector<ToldCount> told_counts(std::string_view clause);
+
+class TestCounts {
+ public:
+  /// Reads the reports of every test run. Linear in their bytes.
+  explicit TestCounts(const PreparedSpan& span);
+
+  /// Some report counts its tests: only then can a count be wrong.
+  bool any() const { return !runs_.empty(); }
+  /// The number stands in a report, or is the sum or the difference of two numbers of one.
+  bool holds(long number) const;
+
+ private:
+  std::vector<std::vector<long>> runs_;
+};
+
+}  // namespace daybook::engine
