@@ -39,6 +39,13 @@ std::vector<std::uint32_t> telling_words(std::string_view text);
 /// One word as telling_words has it: without its ending.
 std::uint32_t telling_hash(std::string_view word);
 
+/// The same for every way of saying that a file is changed ("edit", "touch", "delete"); 0: it says
+/// something else. Also for one word of telling_hash.
+std::uint32_t change_hash(std::uint32_t telling);
+
+/// The key of a file by its name alone; 0: the chunk names none.
+std::uint64_t file_key(const engine::Chunk& chunk, bool strict);
+
 /// A fact of a sentence, keyed by its telling words.
 Fact sentence_fact(FactType type, std::string_view sentence, std::size_t item);
 

@@ -178,6 +178,33 @@ std::uint32_t telling_hash(std::string_view word) {
   return static_cast<std::uint32_t>(stem_hash(word) >> 32) | 1U;
 }
 
+std::uint32_t change_hash(std::uint32_t telling) {
+  static const std::vector<std::uint32_t> kChanges = [] {
+    std::vector<std::uint32_t> hashes;
+    for (const std::string_view word :
+         {"edit",    "change",    "modify",   "modified", "modifies",   "modification", "touch",
+          "update",  "write",     "written",  "wrote",    "rewrite",    "rewritten",    "rewrote",
+          "delete",  "deletion",  "remove",   "move",     "rename",     "alter",        "replace",
+          "patch",   "overwrite", "adjust",   "adapt",    "ändern",     "ändere",       "geändert",
+          "löschen", "lösche",    "gelöscht", "anfassen", "bearbeitet", "verändert",    "改",
+          "删",      "动"}) {
+      hashes.push_back(telling_hash(word));
+    }
+    std::sort(hashes.begin(), hashes.end());
+    return hashes;
+  }();
+  return std::binary_search(kChanges.begin(), kChanges.end(), telling) ? kChanges.front() : 0;
+}
+
+std::uint64_t file_key(const engine::Chunk& chunk, bool strict) {
+  const engine::Entity entity = classify(chunk, strict);
+  if (entity.kind != engine::EntityKind::path) return 0;
+  const engine::NormalPath normal(entity.text);
+  const std::string_view path = normal.view();
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.empty() ? 0 : engine::path_key(name);
+}
+
 std::string_view take_sentence(std::string_view& rest) {
   std::size_t end = 0;
   std::size_t skip = 0;
@@ -224,6 +251,37 @@ std::vector<std::uint32_t> telling_words(std::string_view text) {
   return sink.words;
 }
 
+namespace {
+
+/// What a sentence that negates says is not to be done: a change, wherever it stands, else the
+/// first telling word behind the negation.
+std::uint32_t forbidden_verb(const TokenSink& tokens) {
+  std::uint32_t behind = 0;
+  bool negated = false;
+  for (std::size_t i = 0; i < tokens.hashes.size(); ++i) {
+    const std::uint32_t telling = telling_hash(tokens.texts[i]);
+    if (const std::uint32_t change = change_hash(telling); change != 0) return change;
+    if (negated && behind == 0 && !kCommon.has(tokens.hashes[i])) behind = telling;
+    negated = negated || engine::is_negation(tokens.hashes[i]);
+  }
+  return behind;
+}
+
+std::vector<std::uint64_t> files_in(std::string_view sentence) {
+  struct Sink {
+    std::vector<std::uint64_t> keys;
+    void word(const Word&) {}
+    void chunk(const Chunk& chunk) {
+      if (const std::uint64_t key = file_key(chunk, true); key != 0) keys.push_back(key);
+    }
+    void stop(char) {}
+  } sink;
+  engine::scan_text(sentence, sink);
+  return std::move(sink.keys);
+}
+
+}  // namespace
+
 Fact sentence_fact(FactType type, std::string_view sentence, std::size_t item) {
   Fact fact;
   fact.type = type;
@@ -238,6 +296,10 @@ Fact sentence_fact(FactType type, std::string_view sentence, std::size_t item) {
   engine::scan_text(sentence, tokens);
   fact.negated = std::any_of(tokens.hashes.begin(), tokens.hashes.end(), engine::is_negation);
   fact.key = engine::scan::mix(key, fact.negated ? 2 : 1) | 1;
+  if (type == FactType::mandate) {
+    fact.names = files_in(fact.text);
+    if (fact.negated) fact.verb = forbidden_verb(tokens);
+  }
   return fact;
 }
 
@@ -326,6 +388,33 @@ bool is_plan(std::string_view sentence) {
   return has_any(lower, kPlans);
 }
 
+namespace {
+
+/// "Do not touch a.py, and keep the port": two demands, each of which can be kept or lost alone.
+std::vector<std::string_view> demands_in(std::string_view sentence) {
+  constexpr std::size_t kTelling = 2;  // fewer words than these are no demand by themselves
+  std::vector<std::string_view> parts;
+  std::string_view rest = sentence;
+  while (!rest.empty()) {
+    std::size_t end = rest.find(", and ");
+    std::size_t skip = 6;
+    for (const std::string_view other : {"; ", ", but ", "，"}) {
+      const std::size_t at = rest.find(other);
+      if (at >= end) continue;
+      end = at;
+      skip = other.size();
+    }
+    parts.push_back(engine::trimmed(rest.substr(0, end)));
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + skip);
+  }
+  const bool each = std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return is_mandate(part) && telling_words(part).size() >= kTelling;
+  });
+  return each ? parts : std::vector{sentence};
+}
+
+}  // namespace
+
 void extract_user_facts(const engine::PreparedSpan& span, FactCollector& out) {
   constexpr std::size_t kPastedBytes = 4'000;  // what is longer is pasted more than written
   const auto items = span.items();
@@ -337,7 +426,11 @@ void extract_user_facts(const engine::PreparedSpan& span, FactCollector& out) {
       const std::string_view sentence = take_sentence(rest);
       if (sentence.starts_with("```")) fenced = !fenced;
       if (fenced || sentence.empty()) continue;
-      if (is_mandate(sentence)) out.add(sentence_fact(FactType::mandate, sentence, i));
+      if (is_mandate(sentence)) {
+        for (const std::string_view demand : demands_in(sentence)) {
+          out.add(sentence_fact(FactType::mandate, demand, i));
+        }
+      }
       if (is_decision(sentence)) out.add(sentence_fact(FactType::decision, sentence, i));
       if (is_failed_attempt(sentence)) out.add(sentence_fact(FactType::failed, sentence, i));
     }

@@ -215,7 +215,8 @@ constexpr WordSet<128> kErrorWords(
 /// Of a line of a result in JSON, what the command wrote.
 std::string_view output_part(std::string_view line) {
   if (line.starts_with('{')) {
-    for (const std::string_view name : {"\"output\":\"", "\"error\":\"", "\"stderr\":\""}) {
+    for (const std::string_view name :
+         {"\"output\":\"", "\"error\":\"", "\"stderr\":\"", "\"content\":\""}) {
       const std::size_t at = line.find(name);
       if (at == std::string_view::npos) continue;
       line = line.substr(at + name.size());

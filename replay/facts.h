@@ -16,7 +16,7 @@
 namespace daybook::replay {
 
 /// Raised whenever the same input may get other facts or scores; kept with every score.
-inline constexpr std::uint32_t kScorerVersion = 3;
+inline constexpr std::uint32_t kScorerVersion = 4;
 
 enum class FactType : std::uint8_t {
   mandate,     // what a user demands or forbids
@@ -53,6 +53,8 @@ struct Fact {
   std::uint64_t subject = 0;         // number: hash of what it measures ("timeout"); 0: not known
   std::vector<std::uint32_t> words;  // telling words, without repetition, for Matcher::words
   bool negated = false;              // mandate: forbids
+  std::uint32_t verb = 0;            // mandate that forbids: telling hash of what it forbids
+  std::vector<std::uint64_t> names;  // mandate: keys of the files that it is about
 };
 
 struct FactLimits {

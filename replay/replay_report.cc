@@ -122,6 +122,19 @@ double mean(const std::vector<const UnitScore*>& units, double UnitScore::*of) {
   return units.empty() ? 0 : sum / static_cast<double>(units.size());
 }
 
+/// Of a summary that names nothing, nothing is right or wrong: it has no say.
+std::optional<double> mean_precision(const std::vector<const UnitScore*>& units) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const auto* unit : units) {
+    if (!unit->precision) continue;
+    sum += *unit->precision;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return sum / static_cast<double>(count);
+}
+
 void Reporter::sum_up(ReplayReport& report) const {
   for (std::uint32_t i = 0; i < state_.arms.size(); ++i) {
     ArmReport arm;
@@ -147,7 +160,7 @@ void Reporter::sum_up(ReplayReport& report) const {
     arm.usable_rate = wilson(arm.usable, arm.units);
     if (arm.usable > 0) arm.cost_per_usable = divided(arm.cost, arm.usable);
     arm.survival = mean(units, &UnitScore::survival);
-    arm.precision = mean(units, &UnitScore::precision);
+    arm.precision = mean_precision(units);
     arm.block_survival = mean(units, &UnitScore::block_survival);
     std::erase_if(units, [](const UnitScore* unit) { return !unit->needs; });
     if (!units.empty()) {

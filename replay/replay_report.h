@@ -22,8 +22,8 @@ struct UnitScore {
   bool needs = false;        // the continuation used a fact of the span: recalls say something
   double needed_recall = 0;  // of such facts, in the summary
   double survival = 0;       // of all facts, weighted, in the summary
-  double precision = 1;      // of the entities that the summary names
-  double block_recall = 0;   // as needed_recall, in the whole block
+  std::optional<double> precision;  // of the entities that the summary names; absent: none
+  double block_recall = 0;          // as needed_recall, in the whole block
   double block_survival = 0;
   Money cost;  // of all calls of the unit, the upper bound where a price is an interval
   std::uint64_t unpriced_tokens = 0;
@@ -47,7 +47,7 @@ struct ArmReport {
   std::optional<Money> cost_per_usable;  // absent: none usable
   std::optional<double> needed_recall;   // means over the units; absent: nothing was needed
   double survival = 0;
-  double precision = 0;
+  std::optional<double> precision;  // mean over the units that name an entity; absent: none does
   std::optional<double> block_recall;
   double block_survival = 0;
   std::optional<double> payback_turns;  // median over the units that have one

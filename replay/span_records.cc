@@ -55,11 +55,12 @@ struct Ended {
   std::optional<int> code;
   bool timed_out = false;
   std::string session;  // that it goes on in
+  bool running = false;
 };
 
 /// Results that are JSON objects, Daybook's own among them.
 void read_object(const Json& result, Ended& ended) {
-  for (const char* name : {"output", "stderr", "error", "stdout", "message"}) {
+  for (const char* name : {"output", "stderr", "error", "stdout", "message", "content"}) {
     if (ended.output.empty()) ended.output = member(result, name);
   }
   const auto code_in = [&](const Json& object) {
@@ -72,6 +73,9 @@ void read_object(const Json& result, Ended& ended) {
   }
   const auto late = result.find("timed_out");
   ended.timed_out = late != result.end() && late->is_boolean() && late->get<bool>();
+  const std::string task = member(result, "task_id");
+  ended.running = !task.empty() && member(result, "status") == "running";
+  if (ended.running) ended.session = task;
 }
 
 Ended ended_of(std::string_view raw) {
@@ -84,6 +88,7 @@ Ended ended_of(std::string_view raw) {
   const auto head = engine::read_result_head(raw);
   ended.output = head.output;
   ended.session = head.session;
+  ended.running = head.end == engine::ResultHead::End::running;
   if (head.end == engine::ResultHead::End::code) ended.code = head.code;
   constexpr int kTimedOut = 124;
   ended.timed_out = ended.code == kTimedOut && head.output.starts_with("command timed out");
@@ -98,7 +103,7 @@ Ended ended_of(std::string_view raw) {
 std::string end_of(const Ended& ended, bool answered, bool failed) {
   if (!answered) return "no result";
   if (ended.timed_out) return "timed out";
-  if (!ended.session.empty()) return "still running";
+  if (ended.running) return "still running";
   if (ended.code && *ended.code != 0) return fmt::format("exit {}", *ended.code);
   return failed ? "error" : "ok";
 }
@@ -261,8 +266,11 @@ void RecordReader::shell(std::string_view script) {
 /// A command that went on in the background ends in the answer to a later call; false: this is
 /// none.
 bool RecordReader::asked_again(const Json& arguments, const Ended& ended, bool failed) {
-  const auto session = arguments.find("session_id");
-  if (session == arguments.end() || !ended.session.empty()) return false;
+  auto session = arguments.end();
+  for (const char* name : {"session_id", "task_id", "bash_id", "shell_id"}) {
+    if (session == arguments.end()) session = arguments.find(name);
+  }
+  if (session == arguments.end() || !ended.session.empty() || ended.running) return false;
   const auto found =
       running_.find(session->is_string() ? session->get<std::string>() : dump_json(*session));
   if (found == running_.end()) return false;

@@ -64,8 +64,8 @@ Finding find_entity(const FactSet& facts, const Fact& fact, const TextIndex& tex
 }
 
 Finding find_words(const Fact& fact, const TextIndex& text) {
-  const bool strict = fact.type == FactType::mandate;
-  const auto match = text.find_words(fact.words, fact.negated, strict);
+  const auto match =
+      fact.type == FactType::mandate ? text.find_demand(fact) : text.find_words(fact.words);
   if (match.agrees) return {FactStatus::present, {}};
   if (match.found) return {FactStatus::contradicted, engine::excerpt(match.passage)};
   return {};
@@ -81,7 +81,7 @@ void add_invented(const engine::PreparedSpan& span, std::string_view text, Summa
   const engine::EntityAudit audit = engine::audit_entities(span, text);
   score.entities = audit.entities;
   score.invented = audit.unknown.size();
-  score.entity_precision = audit.precision();
+  if (audit.entities > 0) score.entity_precision = audit.precision();
   for (const auto& entity : audit.unknown) {
     ScoreLine line;
     line.status = FactStatus::invented;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,10 +44,10 @@ struct SummaryScore {
   TypeScore all;     // of all types together, weighted
   TypeScore needed;  // those that the continuation used
   std::size_t contradictions = 0;
-  std::size_t entities = 0;  // that the text names
-  std::size_t invented = 0;  // of them in no piece of the span
-  double entity_precision = 1;
-  std::vector<ScoreLine> lines;  // facts in the order of the set, then the invented
+  std::size_t entities = 0;                // that the text names
+  std::size_t invented = 0;                // of them in no piece of the span
+  std::optional<double> entity_precision;  // of those it names; absent: it names none
+  std::vector<ScoreLine> lines;            // facts in the order of the set, then the invented
 
   double survival() const { return all.survival(); }
   double needed_recall() const { return needed.survival(); }

@@ -1,9 +1,11 @@
 #include "replay/text_index.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "engine/summary_text.h"
+#include "engine/word_table.h"
 #include "replay/fact_extract.h"
 #include "replay/fact_subject.h"
 
@@ -14,19 +16,45 @@ using engine::Entity;
 using engine::EntityKind;
 using engine::Word;
 
+namespace {
+
+/// Where a clause ends, besides punctuation.
+constexpr engine::WordSet<32> kEndsClause(
+    "but while whereas although though aber während sondern jedoch");
+
+constexpr engine::WordSet<64> kSpares(
+    "untouched unchanged unmodified unedited intact excluded excludes spared preserved forbidden "
+    "prohibited disallowed kept unberührt unverändert verboten tabu ausgenommen");
+constexpr engine::WordSet<16> kLeaves("left leave leaves leaving let lets");
+constexpr engine::WordSet<32> kModals(
+    "must should shall may need needs allowed permitted darf dürfen soll sollen muss");
+constexpr engine::WordSet<32> kProhibits(
+    "never nie niemals forbidden prohibited avoid verboten jamais nunca 勿 别 禁");
+constexpr engine::WordSet<16> kArticles("the a an and und der die das");
+
+}  // namespace
+
 struct IndexSink {
   TextIndex& index;
   SubjectFinder subjects = {};
-  bool starts = true;
+  bool begins = true;  // the next word begins a clause
+  // Of the clause.
+  bool leaves = false;
+  bool modal = false;
+  bool orders = false;  // begins with "do"
 
   void word(const Word& word) {
     subjects.word(word);
     const auto offset = static_cast<std::uint32_t>(word.text.data() - index.text_.data());
     const std::uint64_t hash = engine::word_hash(word.text);
     const auto position = static_cast<std::uint32_t>(index.words_.size());
-    index.words_.push_back({telling_hash(word.text), offset, starts, engine::is_negation(hash)});
+    if (kEndsClause.has(hash)) begins = true;
+    const bool joins = hash == engine::word_hash("and") || hash == engine::word_hash("und");
+    if (begins || (joins && index.clauses_.back().chunks > 1)) begin_clause(position, !begins);
+    const auto clause = static_cast<std::uint32_t>(index.clauses_.size() - 1);
+    index.words_.push_back({telling_hash(word.text), offset, clause});
     index.where_[index.words_.back().hash].push_back(position);
-    starts = false;
+    read(hash, index.words_.back().hash);
     if (word.text.size() > 2) {
       index.whole_.add(engine::scan::mix(engine::text_hash(word.text),
                                          static_cast<std::uint64_t>(EntityKind::symbol)) |
@@ -35,7 +63,13 @@ struct IndexSink {
     }
   }
   void chunk(const Chunk& chunk) {
-    if (chunk.text.back() == '.') starts = true;
+    // A mark alone, as of a list, is no word of a clause.
+    if (begins) return;
+    if (chunk.joins > 0 || !kArticles.has(chunk.text)) ++index.clauses_.back().chunks;
+    if (const std::uint64_t key = file_key(chunk, false); key != 0) {
+      index.files_.emplace_back(key, static_cast<std::uint32_t>(index.clauses_.size() - 1));
+    }
+    if (chunk.text.back() == '.') begins = true;
     const Entity entity = classify(chunk, false);
     const std::uint64_t subject = subjects.of(entity, chunk);
     if (entity.kind == EntityKind::path) {
@@ -61,12 +95,54 @@ struct IndexSink {
   }
   void stop(char c) {
     subjects.stop(c);
-    if (c == '\n' || c == '!' || c == '?' || c == ';' || static_cast<unsigned char>(c) >= 0xe3) {
-      starts = true;
+    if (c == '\n' || c == '!' || c == '?' || c == ';' || c == ',' ||
+        static_cast<unsigned char>(c) >= 0xe3) {
+      begins = true;
+    }
+  }
+  /// Between an "and" and the next end, a name alone is no clause of its own: "h.py and k.py".
+  void join_last() {
+    if (index.clauses_.empty() || !index.clauses_.back().and_before) return;
+    const TextIndex::Clause last = index.clauses_.back();
+    if (last.chunks > 1) return;
+    index.clauses_.pop_back();
+    TextIndex::Clause& before = index.clauses_.back();
+    before.negates = before.negates || last.negates;
+    before.spares = before.spares || last.spares;
+    before.prohibits = before.prohibits || last.prohibits;
+    before.changes = before.changes || last.changes;
+    const auto clause = static_cast<std::uint32_t>(index.clauses_.size() - 1);
+    for (std::size_t i = last.first; i < index.words_.size(); ++i) index.words_[i].clause = clause;
+    for (auto file = index.files_.rbegin(); file != index.files_.rend(); ++file) {
+      if (file->second <= clause) break;
+      file->second = clause;
     }
   }
 
  private:
+  void begin_clause(std::uint32_t position, bool and_before) {
+    join_last();
+    TextIndex::Clause clause;
+    clause.first = position;
+    clause.and_before = and_before;
+    index.clauses_.push_back(clause);
+    begins = leaves = modal = orders = false;
+  }
+  void read(std::uint64_t hash, std::uint32_t telling) {
+    TextIndex::Clause& clause = index.clauses_.back();
+    const bool first = index.words_.size() == clause.first + 1;
+    orders =
+        orders || (first && (hash == engine::word_hash("do") || hash == engine::word_hash("don")));
+    leaves = leaves || kLeaves.has(hash);
+    modal = modal || kModals.has(hash);
+    clause.negates = clause.negates || engine::is_negation(hash);
+    clause.spares =
+        clause.spares || kSpares.has(hash) || (leaves && hash == engine::word_hash("alone"));
+    clause.prohibits =
+        clause.prohibits || kProhibits.has(hash) || (clause.negates && (modal || orders));
+    clause.changes = clause.changes || change_hash(telling) != 0;
+  }
+
   void add_path(std::string_view text) {
     const engine::NormalPath normal(text);
     const std::string_view path = normal.view();
@@ -82,6 +158,7 @@ TextIndex::TextIndex(std::string_view text)
     : text_(text), whole_(text.size() / 16), parts_(text.size() / 32) {
   IndexSink sink{*this};
   engine::scan_text(text, sink);
+  sink.join_last();
 }
 
 bool TextIndex::has_path(std::string_view text) const {
@@ -118,51 +195,145 @@ bool TextIndex::has_quantity(const Fact& fact) const {
   });
 }
 
-TextIndex::WordMatch TextIndex::find_words(const std::vector<std::uint32_t>& words, bool negated,
-                                           bool strict) const {
-  constexpr double kShare = 0.6;
-  WordMatch match;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> hits;  // position, which word
+std::vector<TextIndex::Hit> TextIndex::hits_of(const std::vector<std::uint32_t>& words) const {
+  std::vector<Hit> hits;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto found = where_.find(words[i]);
     if (found == where_.end()) continue;
     for (const std::uint32_t position : found->second) {
-      hits.emplace_back(position, static_cast<std::uint32_t>(i));
+      hits.push_back({position, static_cast<std::uint32_t>(i)});
     }
   }
-  std::sort(hits.begin(), hits.end());
-  const auto wanted = static_cast<std::size_t>(
-      std::max(1.0, std::ceil(kShare * static_cast<double>(words.size()))));
-  const std::size_t reach = words.size() * 3 + 8;
-  std::vector<std::size_t> last(words.size(), 0);  // position + 1 of the word in the window
+  std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) {
+    return std::pair(a.position, a.word) < std::pair(b.position, b.word);
+  });
+  return hits;
+}
+
+std::size_t TextIndex::words_wanted(std::size_t words) {
+  constexpr double kShare = 0.6;
+  return static_cast<std::size_t>(std::max(1.0, std::ceil(kShare * static_cast<double>(words))));
+}
+
+/// Calls window(first hit, last hit) for each hit with which enough of the words stand close
+/// together, until it returns true.
+template <class Window>
+void TextIndex::for_each_window(const std::vector<Hit>& hits, std::size_t words,
+                                const Window& window) const {
+  const std::size_t wanted = words_wanted(words);
+  const std::size_t reach = words * 3 + 8;
+  std::vector<std::size_t> last(words, 0);  // position + 1 of the word in the window
   std::size_t inside = 0;
   std::size_t oldest = 0;
   for (std::size_t i = 0; i < hits.size(); ++i) {
     const auto [position, word] = hits[i];
     inside += last[word] == 0 ? 1U : 0U;
     last[word] = position + 1;
-    while (hits[oldest].first + reach <= position ||
-           last[hits[oldest].second] != hits[oldest].first + 1) {
-      if (last[hits[oldest].second] == hits[oldest].first + 1) {
-        last[hits[oldest].second] = 0;
+    while (hits[oldest].position + reach <= position ||
+           last[hits[oldest].word] != hits[oldest].position + 1) {
+      if (last[hits[oldest].word] == hits[oldest].position + 1) {
+        last[hits[oldest].word] = 0;
         --inside;
       }
       ++oldest;
     }
-    if (inside < wanted) continue;
-    std::size_t from = hits[oldest].first;
-    for (int back = 0; back < 4 && from > 0 && !words_[from].starts; ++back) --from;
-    const bool negates = std::any_of(words_.begin() + static_cast<std::ptrdiff_t>(from),
-                                     words_.begin() + static_cast<std::ptrdiff_t>(position) + 1,
-                                     [](const Position& p) { return p.negation; });
-    if (!match.found) {
-      const std::size_t begin = words_[from].offset;
-      match.passage = text_.substr(begin, words_[position].offset - begin + 24);
-    }
-    match.found = true;
-    match.agrees = match.agrees || !strict || negates == negated;
-    if (match.agrees) break;
+    if (inside >= wanted && window(oldest, i)) return;
   }
+}
+
+TextIndex::WordMatch TextIndex::find_words(const std::vector<std::uint32_t>& words) const {
+  WordMatch match;
+  for_each_window(hits_of(words), words.size(), [&](std::size_t, std::size_t) {
+    match.found = match.agrees = true;
+    return true;
+  });
+  return match;
+}
+
+bool TextIndex::names_any(std::uint32_t clause, const Fact& fact) const {
+  if (fact.names.empty()) return true;
+  const auto from =
+      std::lower_bound(files_.begin(), files_.end(), clause,
+                       [](const auto& file, std::uint32_t wanted) { return file.second < wanted; });
+  for (auto at = from; at != files_.end() && at->second == clause; ++at) {
+    if (std::find(fact.names.begin(), fact.names.end(), at->first) != fact.names.end()) return true;
+  }
+  return false;
+}
+
+/// Whether the clause speaks of what the fact forbids.
+bool TextIndex::says(std::uint32_t clause, const Fact& fact) const {
+  if (change_hash(fact.verb) != 0) return clauses_[clause].changes;
+  const auto found = where_.find(fact.verb);
+  return found != where_.end() &&
+         std::any_of(found->second.begin(), found->second.end(),
+                     [&](std::uint32_t position) { return words_[position].clause == clause; });
+}
+
+TextIndex::Stance TextIndex::stance(std::uint32_t clause, const Fact& fact) const {
+  const Clause& at = clauses_[clause];
+  if (fact.negated) {
+    if (at.negates || at.spares) return Stance::agrees;
+    return says(clause, fact) ? Stance::opposes : Stance::neutral;
+  }
+  if (!at.negates) return Stance::agrees;
+  // "Keep the port" and "the port was not changed".
+  static const std::array<std::uint32_t, 4> kKeeps = {
+      telling_hash("keep"), telling_hash("leave"), telling_hash("stay"), telling_hash("preserve")};
+  const bool keeps = std::any_of(kKeeps.begin(), kKeeps.end(), [&](std::uint32_t word) {
+    return std::find(fact.words.begin(), fact.words.end(), word) != fact.words.end();
+  });
+  if (keeps && at.changes) return Stance::agrees;
+  return at.prohibits ? Stance::opposes : Stance::neutral;
+}
+
+std::string_view TextIndex::text_of(std::uint32_t clause) const {
+  const std::size_t begin = words_[clauses_[clause].first].offset;
+  const std::size_t end =
+      clause + 1 < clauses_.size() ? words_[clauses_[clause + 1].first].offset : text_.size();
+  return engine::trimmed(text_.substr(begin, end - begin));
+}
+
+/// Spread over several clauses, of which none alone says enough.
+bool TextIndex::demanded_across(const std::vector<Hit>& hits, const Fact& fact) const {
+  bool demanded = false;
+  for_each_window(hits, fact.words.size(), [&](std::size_t first, std::size_t last) {
+    bool names = false;
+    bool negates = false;
+    for (std::size_t i = first; i <= last; ++i) {
+      const std::uint32_t clause = words_[hits[i].position].clause;
+      names = names || names_any(clause, fact);
+      negates = negates || clauses_[clause].negates || (fact.negated && clauses_[clause].spares);
+    }
+    demanded = names && negates == fact.negated;
+    return demanded;
+  });
+  return demanded;
+}
+
+TextIndex::WordMatch TextIndex::find_demand(const Fact& fact) const {
+  // In the user's own words there is nothing to judge.
+  if (text_.find(fact.text) != std::string_view::npos) return {true, true, {}};
+  WordMatch match;
+  const auto hits = hits_of(fact.words);
+  const std::size_t wanted = words_wanted(fact.words.size());
+  for (std::size_t i = 0; i < hits.size();) {
+    const std::uint32_t clause = words_[hits[i].position].clause;
+    std::vector<bool> seen(fact.words.size());
+    std::size_t count = 0;
+    for (; i < hits.size() && words_[hits[i].position].clause == clause; ++i) {
+      count += seen[hits[i].word] ? 0 : 1;
+      seen[hits[i].word] = true;
+    }
+    if (count < wanted || !names_any(clause, fact)) continue;
+    const Stance stands = stance(clause, fact);
+    if (stands == Stance::agrees) return {true, true, {}};
+    if (stands == Stance::opposes && !match.found) {
+      match.found = true;
+      match.passage = text_of(clause);
+    }
+  }
+  if (!match.found && demanded_across(hits, fact)) return {true, true, {}};
   return match;
 }
 

@@ -36,24 +36,54 @@ class TextIndex {
   bool has_quantity(const Fact& fact) const;
 
   struct WordMatch {
-    bool found = false;   // enough of the words stand close together somewhere
+    bool found = false;   // the text speaks of it somewhere
     bool agrees = false;  // somewhere with the same yes or no
     std::string_view passage;
   };
-  /// `strict`: a passage that negates otherwise than `negated` does not agree.
-  WordMatch find_words(const std::vector<std::uint32_t>& words, bool negated, bool strict) const;
+  /// Enough of the words close together; that they are there is to agree.
+  WordMatch find_words(const std::vector<std::uint32_t>& words) const;
+  /// A demand, judged clause by clause: "h3.py was edited; keep.py was left alone" keeps "never
+  /// edit keep.py". Opposed is a demand only by a clause that speaks of its files and of what it
+  /// forbids, or that forbids what it demands; that something is not done yet opposes nothing.
+  WordMatch find_demand(const Fact& fact) const;
 
  private:
   friend struct IndexSink;
   struct Position {
     std::uint32_t hash = 0;
     std::uint32_t offset = 0;
-    bool starts = false;  // first of its sentence
-    bool negation = false;
+    std::uint32_t clause = 0;
   };
+  struct Clause {
+    std::uint32_t first = 0;  // position of its first word
+    std::uint32_t chunks = 0;
+    bool and_before = false;
+    bool negates = false;
+    bool spares = false;     // "untouched", "left alone"
+    bool prohibits = false;  // "must not", not "does not"
+    bool changes = false;    // a word for changing a file
+  };
+  enum class Stance : std::uint8_t { neutral, agrees, opposes };
+  /// Position of a word of the fact in the text, and which word.
+  struct Hit {
+    std::uint32_t position = 0;
+    std::uint32_t word = 0;
+  };
+
+  static std::size_t words_wanted(std::size_t words);
+  std::vector<Hit> hits_of(const std::vector<std::uint32_t>& words) const;
+  template <class Window>
+  void for_each_window(const std::vector<Hit>& hits, std::size_t words, const Window& window) const;
+  bool names_any(std::uint32_t clause, const Fact& fact) const;
+  bool says(std::uint32_t clause, const Fact& fact) const;
+  Stance stance(std::uint32_t clause, const Fact& fact) const;
+  std::string_view text_of(std::uint32_t clause) const;
+  bool demanded_across(const std::vector<Hit>& hits, const Fact& fact) const;
 
   std::string_view text_;
   std::vector<Position> words_;
+  std::vector<Clause> clauses_;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> files_;  // key, clause; in order of clauses
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> where_;  // word: its positions
   engine::KeySet whole_;  // entities as the text has them
   engine::KeySet parts_;  // ends of its paths

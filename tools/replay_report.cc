@@ -121,7 +121,7 @@ void add_arm(JsonWriter& out, const ArmReport& arm) {
   number("usable_high", arm.usable_rate.high);
   if (arm.needed_recall) number("needed_recall", *arm.needed_recall);
   number("survival", arm.survival);
-  number("precision", arm.precision);
+  if (arm.precision) number("precision", *arm.precision);
   if (arm.block_recall) number("block_needed_recall", *arm.block_recall);
   number("block_survival", arm.block_survival);
   out.member("calls", std::uint64_t{arm.calls}).member("cost_usd", arm.cost.exact());

@@ -75,10 +75,12 @@ std::string json_of(const replay::PreparedCase& of, const engine::GateResult& ga
   const auto number = [&](const char* name, double value) {
     out.key(name).raw(fmt::format("{:.6f}", value));
   };
-  number("needed_recall", score.summary.needed_recall());
+  // Of nothing there is no share.
+  const bool needs = score.summary.needed.facts > 0;
+  if (needs) number("needed_recall", score.summary.needed_recall());
   number("survival", score.summary.survival());
-  number("precision", score.summary.entity_precision);
-  number("block_needed_recall", score.block.needed_recall());
+  if (score.summary.entity_precision) number("precision", *score.summary.entity_precision);
+  if (needs) number("block_needed_recall", score.block.needed_recall());
   number("block_survival", score.block.survival());
   out.member("contradictions", std::uint64_t{score.summary.contradictions});
   out.member("invented", std::uint64_t{score.summary.invented});
@@ -113,7 +115,8 @@ void print_score(Context& context, const replay::PreparedCase& of, std::string_v
       "{}; "
       "precision of names and figures: {}\n",
       needed(score.summary), needed(score.block), percent(score.summary.survival()),
-      percent(score.block.survival()), percent(score.summary.entity_precision));
+      percent(score.block.survival()),
+      score.summary.entity_precision ? percent(*score.summary.entity_precision) : "-");
   print_types(context, score);
   print_lines(context, score.summary);
 }

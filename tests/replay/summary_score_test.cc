@@ -78,7 +78,76 @@ TEST_CASE("facts are present, missing, contradicted or invented", "[score]") {
   CHECK(status_of(bad, "src/import.cc") == FactStatus::invented);
   CHECK(bad.contradictions == 2);
   CHECK(bad.invented == 2);
-  CHECK(bad.entity_precision < 1);
+  CHECK(bad.entity_precision.value_or(1) < 1);
+}
+
+TEST_CASE("a demand is judged by the clause that speaks of its file", "[score]") {
+  const std::vector<SpanItem> span = {
+      {SpanKind::kUser, "Never edit keep.py. Do not restart the database.", {}, true}};
+  const auto says = [&](std::string_view text) {
+    return status_of(score(span, text), "Never edit keep.py");
+  };
+  for (const std::string_view text :
+       {"h3.py was edited; keep.py was left alone.", "h3.py was edited and keep.py left alone.",
+        "Edited h3.py, keep.py is untouched.", "h3.py: edited\nkeep.py: unchanged",
+        "keep.py was not edited, h3.py was.", "h3.py and keep.py were not edited.",
+        "`src/keep.py` must never be changed.", "The user said: \"Never edit keep.py.\""}) {
+    CAPTURE(text);
+    CHECK(says(text) == FactStatus::present);
+  }
+  for (const std::string_view text :
+       {"keep.py was edited; h3.py was left alone.", "Edited keep.py and left h3.py alone.",
+        "You may edit keep.py, but never h3.py.", "keep.py and h3.py were changed.",
+        "Nothing is open. keep.py was edited."}) {
+    CAPTURE(text);
+    CHECK(says(text) == FactStatus::contradicted);
+  }
+  // These say nothing of it.
+  for (const std::string_view text :
+       {"h3.py was edited; see keep.py for the settings.", "keep.py holds the table.",
+        "h3.py was never edited.", "Edited h3.py and ran the tests."}) {
+    CAPTURE(text);
+    CHECK(says(text) == FactStatus::missing);
+  }
+  CHECK(status_of(score(span, "The database was restarted."), "restart") ==
+        FactStatus::contradicted);
+  CHECK(status_of(score(span, "The database has not been restarted."), "restart") ==
+        FactStatus::present);
+}
+
+TEST_CASE("demands that stand in one sentence are kept and lost one by one", "[score]") {
+  const std::vector<SpanItem> span = {
+      {SpanKind::kUser, "Do not touch src/relay.py, and keep the default port 8443.", {}, true}};
+  const SummaryScore turned =
+      score(span, "The user wants src/relay.py to be edited; the default port is kept at 8443.");
+  CHECK(of(turned, FactType::mandate).facts == 2);
+  CHECK(status_of(turned, "Do not touch") == FactStatus::contradicted);
+  CHECK(status_of(turned, "keep the default") == FactStatus::present);
+  // A reason is no demand of its own.
+  const std::vector<SpanItem> one = {
+      {SpanKind::kUser, "Never change the header, and others will be glad.", {}, true}};
+  CHECK(of(score(one, ""), FactType::mandate).facts == 1);
+}
+
+TEST_CASE("what is not done yet does not turn a demand around", "[score]") {
+  const std::vector<SpanItem> span = {
+      {SpanKind::kUser, "Make tests/test_config.py pass. Keep the default port 8443.", {}, true}};
+  const auto says = [&](std::string_view text, std::string_view demand) {
+    return status_of(score(span, text), demand);
+  };
+  CHECK(says("tests/test_config.py is to be made to pass.", "Make tests") == FactStatus::present);
+  CHECK(says("tests/test_config.py does not pass yet.", "Make tests") != FactStatus::contradicted);
+  CHECK(says("tests/test_config.py must not be made to pass.", "Make tests") ==
+        FactStatus::contradicted);
+  CHECK(says("The default port 8443 was not changed.", "Keep the default") == FactStatus::present);
+  CHECK(says("Do not keep the default port 8443.", "Keep the default") == FactStatus::contradicted);
+}
+
+TEST_CASE("of a text that names nothing there is no precision", "[score]") {
+  CHECK_FALSE(score(kSpan, "").entity_precision.has_value());
+  CHECK_FALSE(score(kSpan, "The export is being fixed.").entity_precision.has_value());
+  CHECK(score(kSpan, "See src/export.cc.").entity_precision == 1);
+  CHECK(score(kSpan, "See src/made_up.cc.").entity_precision == 0);
 }
 
 TEST_CASE("a quantity may be rounded and written in another unit", "[score]") {
@@ -136,7 +205,7 @@ TEST_CASE("good summaries keep most and make nothing up", "[score]") {
     const SummaryScore result = score_text(span, facts, one->summary);
     fmt::print("{:<14} {:>6} {:>9.2f} {:>7.2f} {:>13} {:>9.2f}\n", one->name, result.all.facts,
                result.survival(), result.needed_recall(), result.contradictions,
-               result.entity_precision);
+               result.entity_precision.value_or(0));
     INFO(one->name);
     CHECK(result.survival() >= 0.4);
     CHECK(result.contradictions == 0);
@@ -184,9 +253,10 @@ TEST_CASE("adding what is false lowers precision, and no survival", "[score]") {
       text += fmt::format("See also lib/made_up_{}.cc.\n", i);
       const SummaryScore worse = score_text(span, facts, text);
       INFO(one->name);
-      CHECK(worse.entity_precision < precision);
+      REQUIRE(worse.entity_precision.has_value());
+      CHECK(*worse.entity_precision < precision);
       CHECK(worse.all.present >= good.all.present);
-      precision = worse.entity_precision;
+      precision = *worse.entity_precision;
     }
   }
 }

@@ -370,6 +370,25 @@ TEST_CASE("what is sent when a summary is refused is the block without it, and i
   CHECK(arm["needed_recall"] == 0);
   CHECK(arm["block_needed_recall"].get<double>() > 0.2);
   CHECK(arm["block_survival"].get<double>() > 0.2);
+  // Nothing was sent that names anything: there is no share of what is right in it.
+  CHECK_FALSE(arm.contains("precision"));
+  const std::string row = cli.run({"replay", "report", "bad"}).out;
+  CHECK_THAT(row, Contains(" 0%    -          74% "));
+}
+
+TEST_CASE("of a summary that names nothing no precision is shown") {
+  TempDir place;
+  Cli cli;
+  REQUIRE(cli.run({"import", source_path("/docs/examples/repair-session.jsonl")}).code == 0);
+  write_file(place.path() / "empty.md", "");
+  const std::string file = place.str() + "/empty.md";
+  CHECK_THAT(cli.run({"replay", "score", file, "--case", "repair@63"}).out,
+             Contains("precision of names and figures: -\n"));
+  const auto scored =
+      json_lines(cli.run({"replay", "score", file, "--case", "repair@63", "--json"}).out).at(0);
+  CHECK_FALSE(scored.contains("precision"));
+  CHECK(scored["survival"] == 0);
+  CHECK(scored["needed_recall"] == 0);
 }
 
 TEST_CASE("a replay whose recorded sessions are not here says which one, and what to do") {
