@@ -252,33 +252,49 @@ class Restore {
   Restored restored_;
 };
 
+/// Folds the events of exports into their calls, one session behind the other.
+class CallReader {
+ public:
+  explicit CallReader(std::function<void(replay::Call)> visit) : visit_(std::move(visit)) {}
+
+  void take(const schema::Event& event) {
+    if (fold_ == nullptr || text_of(event.session()) != session_) {
+      session_ = text_of(event.session());
+      fold_ = std::make_unique<replay::CallFold>(session_, [this](replay::Call call) {
+        if (!call.again) ++calls_;
+        if (visit_) visit_(std::move(call));
+      });
+    }
+    fold_->take(event);
+  }
+  std::uint64_t calls() const { return calls_; }
+
+ private:
+  std::function<void(replay::Call)> visit_;
+  std::unique_ptr<replay::CallFold> fold_;
+  std::string session_;
+  std::uint64_t calls_ = 0;
+};
+
 }  // namespace
 
 Result<LogReport> read_export_calls(ByteSource& bytes, LogSink& sink) {
-  std::unique_ptr<replay::CallFold> fold;
-  std::string session;
-  std::uint64_t calls = 0;
+  CallReader calls([&](replay::Call call) { sink.call(std::move(call)); });
   ExportLines lines([] { return Result<void>(); },
                     [](const BlobRef&, std::string) { return Result<void>(); },
                     [&](const std::string&, const schema::Event& event) {
-                      if (fold == nullptr || text_of(event.session()) != session) {
-                        session = text_of(event.session());
-                        fold = std::make_unique<replay::CallFold>(session, [&](replay::Call call) {
-                          ++calls;
-                          sink.call(std::move(call));
-                        });
-                      }
-                      fold->take(event);
+                      calls.take(event);
                       return Result<void>();
                     });
   auto report = lines.read(bytes);
-  if (report) report->calls = calls;
+  if (report) report->calls = calls.calls();
   return report;
 }
 
 Result<Restored> restore_export(ByteSource& bytes, journal::Journal* journal, DryImport* dry) {
   Restored all;
   auto restore = std::make_unique<Restore>(journal, dry);
+  CallReader calls({});
   const auto next = [&]() -> Result<void> {
     DAYBOOK_TRY(restore->finish(all));
     restore = std::make_unique<Restore>(journal, dry);
@@ -289,12 +305,14 @@ Result<Restored> restore_export(ByteSource& bytes, journal::Journal* journal, Dr
       [&](const BlobRef& ref, std::string blob) { return restore->blob(ref, std::move(blob)); },
       [&](const std::string& event_bytes, const schema::Event& event) -> Result<void> {
         if (restore->is_foreign(event)) DAYBOOK_TRY(next());
+        calls.take(event);
         return restore->event(event_bytes, event);
       });
   auto read = lines.read(bytes);
   if (!read) return fail(read.error());
   DAYBOOK_TRY(restore->finish(all));
   all.report = std::move(*read);
+  all.report.calls = calls.calls();
   return all;
 }
 

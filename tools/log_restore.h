@@ -18,7 +18,7 @@ struct Restored {
   /// Events that could be read but not put back: one before them, or a blob of theirs, could not
   /// be read, and a session has no holes.
   std::uint64_t left = 0;
-  LogReport report;  // lines and damage
+  LogReport report;  // lines, damage, and the model calls of all events that were read
 };
 
 /// Appends the events that the journal lacks, unchanged: hashes, ids and times stay. A file may

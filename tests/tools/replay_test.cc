@@ -314,6 +314,11 @@ TEST_CASE("the shipped session replays as the guide shows") {
   const auto imported = cli.run({"import", source_path("/docs/examples/repair-session.jsonl")});
   INFO(imported.err);
   REQUIRE(imported.code == 0);
+  // As many as it has ModelResponded events: eight answers of the agent and three summaries.
+  CHECK_THAT(imported.out, Contains("model calls: 11\n"));
+  const auto again =
+      cli.run({"import", "--json", source_path("/docs/examples/repair-session.jsonl")});
+  CHECK(json_lines(again.out).back()["calls"] == 11);
   const auto listed = json_lines(cli.run({"replay", "list", "--json"}).out);
   REQUIRE(listed.size() == 2);
   CHECK(listed[0]["id"] == "repair@21");
