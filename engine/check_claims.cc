@@ -63,8 +63,17 @@ bool tests_backed(const PreparedSpan& span) {
 
 /// One build command's last run is enough: another command that failed may have built nothing.
 bool builds_backed(const PreparedSpan& span) {
-  if (last_outcome(span, kBuilds | kTests) == CallOutcome::succeeded) return true;
   const auto calls = span.calls();
+  const bool builds = std::any_of(calls.begin(), calls.end(), [](const SpanCall& call) {
+    return (call.classes & kBuilds) != 0;
+  });
+  if (builds && last_outcome(span, kBuilds | kTests) == CallOutcome::succeeded) return true;
+  // Tests that failed were reached, behind the build.
+  const auto reached = [&](const SpanCall& call) {
+    return (call.classes & kBuilds) != 0 && (call.classes & kTests) != 0 &&
+           call.result != SpanCall::kNone && counts_tests(span.items()[call.result].text);
+  };
+  if (!calls.empty() && std::any_of(calls.begin(), calls.end(), reached)) return true;
   const auto failed_later = [&](std::size_t from) {
     return std::any_of(
         calls.begin() + static_cast<std::ptrdiff_t>(from), calls.end(), [&](const SpanCall& later) {
@@ -111,12 +120,14 @@ class ClaimJudge {
   const OpenPlan& plan();
 
   std::string bare_command(std::string_view clause);
+  bool is_named(const std::string& name, const Clause& clause);
   std::vector<std::string> named_commands(const Clause& clause);
   bool in_prior_summary(std::string_view program) const;
   Shown succeeded(const std::string& name, const Clause& clause);
   Shown named_shown(const Clause& clause);
   bool exit_shown(const Clause& clause);
   Shown counts_shown(const Clause& clause);
+  bool said_number(long number) const;
   bool files_shown(const Clause& clause);
   bool tests_shown(const Clause& clause) const;
   bool lint_shown();
@@ -172,7 +183,18 @@ std::string ClaimJudge::bare_command(std::string_view clause) {
     name += ' ';
     name += words[i];
   }
-  return commands().is_command(name) ? name : std::string();
+  return commands().is_bare_command(name) ? name : std::string();
+}
+
+/// Whether the name is a command's, by itself or by what is said of it: of several words only a
+/// command "was run", or has options.
+bool ClaimJudge::is_named(const std::string& name, const Clause& clause) {
+  if (commands().is_command(name)) return true;
+  const std::string_view first = std::string_view(name).substr(0, name.find(' '));
+  const bool program =
+      first.size() < name.size() &&
+      first.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_./") == std::string_view::npos;
+  return program && ((clause.parts & kRanVerb) != 0 || name.find(" -") != std::string::npos);
 }
 
 std::vector<std::string> ClaimJudge::named_commands(const Clause& clause) {
@@ -187,7 +209,7 @@ std::vector<std::string> ClaimJudge::named_commands(const Clause& clause) {
     const auto parts = command_parts(code);
     if (parts.empty()) continue;
     const std::string name(trimmed(parts.back()));
-    if (commands().is_command(name) || !commands().runs_of(name, clause.line).empty()) {
+    if (is_named(name, clause) || !commands().runs_of(name, clause.line).empty()) {
       names.push_back(name);
     }
   }
@@ -208,7 +230,7 @@ ClaimJudge::Shown ClaimJudge::succeeded(const std::string& name, const Clause& c
   const auto runs = commands().runs_of(name, clause.line);
   if (runs.empty()) {
     const auto words = command_words(name);
-    if (words.empty() || !commands().is_command(name) || in_prior_summary(words.front())) {
+    if (words.empty() || !is_named(name, clause) || in_prior_summary(words.front())) {
       return Shown::untold;
     }
     return Shown::no;
@@ -225,7 +247,9 @@ ClaimJudge::Shown ClaimJudge::succeeded(const std::string& name, const Clause& c
 /// Commands that the clause names, when it says that they succeeded, or ran.
 ClaimJudge::Shown ClaimJudge::named_shown(const Clause& clause) {
   const std::uint16_t parts = clause.parts;
-  const bool of_things = (parts & (kTestsNoun | kBuildNoun)) != 0;
+  // "pytest passed" names a runner, "the pytest suite passed" tests.
+  const bool of_things =
+      (parts & (kTestsNoun | kBuildNoun)) != 0 && bare_command(clause.text).empty();
   const bool ended = (parts & kEndWord) != 0 && clause.text.find("ix") == std::string_view::npos;
   const bool well = (parts & kOkWord) != 0 || ((parts & kPassVerb) != 0 && !of_things) || ended;
   if (!well && (parts & kRanVerb) == 0) return Shown::untold;
@@ -255,6 +279,15 @@ bool ClaimJudge::exit_shown(const Clause& clause) {
   return true;
 }
 
+/// The number stands in what the user or the summary before said.
+bool ClaimJudge::said_number(long number) const {
+  Entity entity;
+  entity.kind = EntityKind::number;
+  entity.printed = entity.value = static_cast<double>(number);
+  entity.key = number_key(entity.printed);
+  return (span_.sources_of(entity) & (kFromUser | kFromPrior)) != 0;
+}
+
 /// Counts of tests: no when one stands in no report; yes when all do and some tests are left out.
 ClaimJudge::Shown ClaimJudge::counts_shown(const Clause& clause) {
   if (clause.planned || clause.text.find_first_of("0123456789") == std::string_view::npos) {
@@ -273,26 +306,20 @@ ClaimJudge::Shown ClaimJudge::counts_shown(const Clause& clause) {
     void stop(char) {}
   } sink;
   scan_text(clause.line, sink);
-  if (!sink.tests) return Shown::untold;
-  const auto told = told_counts(clause.text);
+  auto told = told_counts(clause.text);
+  // Elsewhere what failed may be requests, or files; what passed is tests.
+  if (!sink.tests) std::erase_if(told, [](const ToldCount& one) { return !one.pass; });
   if (told.empty() || !counts().any()) return Shown::untold;
   bool some = false;
   for (const ToldCount& one : told) {
-    for (const long number : {one.count, one.of}) {
-      if (number < 0 || counts().holds(number)) continue;
-      Entity entity;
-      entity.kind = EntityKind::number;
-      entity.printed = entity.value = static_cast<double>(number);
-      entity.key = number_key(entity.printed);
-      if ((span_.sources_of(entity) & (kFromUser | kFromPrior)) == 0) return Shown::no;
-    }
+    if (!counts().holds(one) && !said_number(one.count)) return Shown::no;
     some = some || (one.pass && !one.all);
   }
   return some ? Shown::yes : Shown::untold;
 }
 
 bool ClaimJudge::may_have_written() {
-  return any_success(span_, kWrites) || files().others_possible();
+  return any_success(span_, kWrites) || files().any_possible();
 }
 
 bool ClaimJudge::files_shown(const Clause& clause) {
@@ -310,7 +337,7 @@ bool ClaimJudge::files_shown(const Clause& clause) {
       case WrittenFiles::Answer::untold:
         break;
     }
-    return files().others_possible();
+    return (sources & kShows) != 0 && files().is_possible(each.path);
   });
 }
 
@@ -323,7 +350,7 @@ bool ClaimJudge::tests_shown(const Clause& clause) const {
 bool ClaimJudge::lint_shown() {
   static constexpr WordSet<64> kLinters(
       "ruff mypy pyright tsc clippy clang-tidy vet typecheck prettier black rubocop pre-commit "
-      "check checkstyle spotless phpstan psalm credo format fmt clang-format");
+      "checkstyle spotless phpstan psalm credo clang-format");
   bool well = false;
   for (const CommandRun& run : commands().runs()) {
     const bool lints = std::any_of(run.words.begin(), run.words.end(), [](const auto& word) {

@@ -110,13 +110,17 @@ constexpr WordSet<16> kEarlier("first second earlier initially originally initia
 /// "expected", "user": unless "as expected", "as the user asked".
 constexpr WordSet<16> kOfOthers("expected user erwartet");
 
+/// Before "test" these make something else of it than what a test runner runs.
+constexpr WordSet<16> kNoTests("load stress performance soak manual speed");
+
 /// What a build's own state follows.
 constexpr WordSet<64> kAfterBuild(
     "is was are were has have now finished completed complete done ist war wurde sind fertig");
 
 /// "without errors" is a claim, though "errors" alone is none.
-constexpr WordSet<32> kTroubles(
-    "error errors failure failures problems issues fehler warnings regression regressions");
+constexpr WordSet<64> kTroubles(
+    "error errors failure failures problems issues fehler warnings regression regressions "
+    "offenses offences violations complaints crashes conflicts");
 constexpr WordSet<16> kLacks("without ohne no zero keine");
 
 /// Behind "to" these begin its object: "pushed to the branch". Others are a verb: "to be done".
@@ -211,10 +215,17 @@ void ClauseSink::word(const Word& word) {
   }
   const std::uint64_t hash = word_hash(word.text);
   if (word_hash("but") == hash || word_hash("aber") == hash) return finish();
+  // "Ran into", "ran out of": nothing was run.
+  static constexpr WordSet<16> kNoRun("into out");
+  if (last_ == word_hash("ran") && kNoRun.has(hash)) {
+    clause_.parts &= static_cast<std::uint16_t>(~(kRunVerb | kRanVerb));
+  }
   take_exit(word, hash);
   if (!take_lack(hash)) {
     const auto* part = kParts.find(hash);
-    if (part != nullptr) words_ |= *part;
+    if (part != nullptr && !(*part == kTestsNoun && kNoTests.has(last_))) words_ |= *part;
+    static constexpr WordSet<16> kWere("was were been wurde wurden");
+    if (hash == word_hash("run") && kWere.has(last_)) words_ |= kRanVerb;
     if (after_build_ && kAfterBuild.has(hash)) words_ |= kBuildSubject;
     after_build_ = part != nullptr && (*part & kBuildNoun) != 0;
     take_hedge(word, hash);
@@ -371,8 +382,12 @@ bool ClauseSink::take_lack(std::uint64_t hash) {
 }
 
 void ClauseSink::end_code() {
-  if (in_code_ && code_ != nullptr && code_ < end_) {
-    line_code_ = {code_, static_cast<std::size_t>(end_ - code_)};
+  if (in_code_ && code_ != nullptr) {
+    // All that stands between the marks, not from word to word: "./x", "dist/*".
+    const auto word = static_cast<std::size_t>(code_ - section_.data());
+    const std::size_t before = section_.rfind('`', word);
+    const std::size_t from = before == std::string_view::npos ? word : before + 1;
+    line_code_ = trimmed(section_.substr(from, section_.find('`', word) - from));
     clause_.code.push_back(line_code_);
   }
   in_code_ = !in_code_;

@@ -44,7 +44,7 @@ struct Clause {
   bool earlier = false;
   std::optional<long> exit;  // "exit 2", "exited with code 0"
   std::vector<ClaimPath> paths;
-  std::vector<std::string_view> code;  // between backticks, from the first word to the last
+  std::vector<std::string_view> code;  // what stands between backticks
   bool code_is_before = false;         // the code is of the clause before: "`make`: 3 s, passed"
 };
 

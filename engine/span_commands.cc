@@ -1,6 +1,7 @@
 #include "engine/span_commands.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "engine/span_result.h"
@@ -20,7 +21,7 @@ constexpr WordSet<256> kPrograms(
     "python python3 node deno bun bash sh gcc g++ clang rustc javac java rake bundle ruby perl php "
     "swift xcodebuild ansible ansible-playbook curl wget ssh scp rsync psql mysql sqlite3 "
     "redis-cli "
-    "systemctl nginx alembic django-admin manage.py uv poetry hatch");
+    "systemctl nginx alembic django-admin manage.py uv poetry hatch rubocop clippy golangci-lint");
 
 /// What stands before a program and runs it.
 constexpr WordSet<64> kRunners(
@@ -34,10 +35,26 @@ constexpr WordSet<128> kChangesNothing(
     "pylint shellcheck read whoami uname id history man help basename dirname realpath");
 
 /// Programs of which the word behind them tells whether they change files.
-constexpr WordSet<32> kByTheirVerb("git cargo npm yarn pnpm go make ninja cmake");
+constexpr WordSet<32> kByTheirVerb(
+    "git cargo npm yarn pnpm go make ninja cmake rails dotnet mvn gradle mix swift bundle");
 constexpr WordSet<64> kHarmlessVerbs(
     "status diff log show blame branch grep ls-files rev-parse test tests check build clippy vet "
     "ls list view config remote lint typecheck");
+
+/// Programs that change files which they are not given by name.
+constexpr WordSet<128> kWritesAnything(
+    "black prettier gofmt rustfmt clang-format autopep8 isort yapf patch cp rsync tar unzip mv "
+    "find "
+    "xargs alembic django-admin manage.py rails protoc openapi-generator sqlc pre-commit rubocop "
+    "ruff eslint terraform poetry uv pip-compile bundle composer");
+constexpr WordSet<32> kBuildPrograms(
+    "make gmake ninja cmake meson cargo go npm yarn pnpm tsc gcc g++ clang javac mvn gradle "
+    "gradlew "
+    "dotnet bazel webpack vite build");
+/// Words behind a program that then changes more than what it builds.
+constexpr WordSet<64> kRewritingVerbs(
+    "fmt format fix generate gen add install update upgrade mod init checkout switch merge pull "
+    "stash apply revert cherry-pick rebase reset restore clone am");
 
 /// Behind a command that has ended, these tell nothing of its end.
 constexpr WordSet<32> kTrivial(
@@ -165,6 +182,25 @@ CommandRun::End end_before(Joint joint, CommandRun::End behind,
   return behind == End::failed && trivial && joint != Joint::either ? End::failed : End::maybe;
 }
 
+CommandRun::Writes reach_of(const std::vector<std::string>& words) {
+  using Writes = CommandRun::Writes;
+  if (words.empty() || changes_nothing(words)) return Writes::named;
+  const std::string_view program = base_name(words.front());
+  const bool rewrites = std::any_of(words.begin() + 1, words.end(), [](const auto& word) {
+    return kRewritingVerbs.has(word) || word == "--fix" || word == "--write" || word == "-i";
+  });
+  if (program == "git") return rewrites ? Writes::anything : Writes::named;
+  if (kBuildPrograms.has(program)) return rewrites ? Writes::anything : Writes::builds;
+  // A script does what stands in it.
+  static constexpr std::array<std::string_view, 6> kScripts = {".sh", ".py", ".js",
+                                                               ".ts", ".rb", ".pl"};
+  const bool script = std::any_of(kScripts.begin(), kScripts.end(),
+                                  [&](std::string_view end) { return program.ends_with(end); });
+  const bool inline_script = kRunners.has(program);  // "python3 -c ..."
+  return script || inline_script || rewrites || kWritesAnything.has(program) ? Writes::anything
+                                                                             : Writes::named;
+}
+
 /// Names in a line by which one run can be told from another.
 std::vector<std::string_view> telling_names(std::string_view line) {
   struct Sink {
@@ -287,7 +323,9 @@ void SpanCommands::add_call(const PreparedSpan& span, const SpanCall& call) {
     run.item = at;
     run.call = item.text;
     run.changes_nothing = changes_nothing(run.words);
-    scripts_[at] = std::max<std::uint8_t>(scripts_[at], run.changes_nothing ? 1 : 2);
+    run.writes = reach_of(run.words);
+    const int code = 1 + static_cast<int>(run.writes);
+    scripts_[at] = std::max(scripts_[at], static_cast<std::uint8_t>(code));
     runs_.push_back(std::move(run));
   }
   const std::optional<long> code =
@@ -336,8 +374,24 @@ std::vector<const CommandRun*> SpanCommands::runs_of(std::string_view name,
   std::vector<const CommandRun*> found;
   const auto words = command_words(name);
   if (words.empty()) return found;
-  for (const CommandRun& run : runs_) {
-    if (is_run_of(words, run.words)) found.push_back(&run);
+  const auto find = [&](const std::vector<std::string>& wanted) {
+    for (const CommandRun& run : runs_) {
+      if (is_run_of(wanted, run.words)) found.push_back(&run);
+    }
+  };
+  find(words);
+  if (found.empty()) {
+    // Options are told less exactly: "git commit -m x" for "git commit -am x".
+    auto plain = words;
+    std::erase_if(plain, [](const std::string& word) { return word.starts_with('-'); });
+    if (!plain.empty()) find(plain);
+  }
+  // The command itself, where it ran, else those that have more words.
+  const auto is_exact = [&](const CommandRun* run) {
+    return std::equal(words.begin(), words.end(), run->words.begin(), run->words.end(), same_word);
+  };
+  if (std::any_of(found.begin(), found.end(), is_exact)) {
+    std::erase_if(found, [&](const CommandRun* run) { return !is_exact(run); });
   }
   if (found.size() < 2) return found;
   const auto names = telling_names(line);
@@ -356,6 +410,12 @@ bool SpanCommands::runs_program(std::string_view program) const {
   return std::any_of(runs_.begin(), runs_.end(), [&](const CommandRun& run) {
     return base_name(run.words.front()) == program;
   });
+}
+
+bool SpanCommands::is_bare_command(std::string_view name) const {
+  const std::string_view first = name.substr(0, name.find(' '));
+  if (kPrograms.has(base_name(first))) return true;
+  return first.find_first_of("./") != std::string_view::npos && runs_program(base_name(first));
 }
 
 bool SpanCommands::is_command(std::string_view name) const {

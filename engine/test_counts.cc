@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
+#include <optional>
 
 #include "engine/summary_text.h"
 #include "engine/word_table.h"
@@ -10,23 +10,27 @@
 namespace daybook::engine {
 namespace {
 
-constexpr WordSet<64> kPass("pass passes passed passing green succeed succeeds succeeded ok");
-constexpr WordSet<64> kFail("fail fails failed failing failure failures error errors broken");
+constexpr WordSet<64> kPass(
+    "pass passes passed passing green succeed succeeds succeeded ok bestanden bestehen grün");
+constexpr WordSet<64> kFail(
+    "fail fails failed failing failure failures error errors broken fehlgeschlagen");
 constexpr WordSet<32> kBetween(
-    "test tests case cases spec specs check checks of out the total unit assertions");
+    "test tests case cases spec specs check checks of out the total unit assertions von der den "
+    "wurden sind haben");
 /// The summary's own count of something that it tells of.
 constexpr WordSet<32> kOwn("new added both these those more other remaining of");
 
 constexpr WordSet<64> kReportWords(
     "pass passes passed passing ok fail failed failing failure failures error errors skipped "
-    "ignored total test tests run ran specs assertions of");
+    "ignored total test tests run ran runs specs of");
 
-/// A piece of a sentence: a word, or what stands together without blanks.
+/// A piece of a sentence: a word, or what stands together without blanks and quotes.
 struct Piece {
   std::string_view text;
   bool breaks = false;  // a comma or the like behind it
-  long number = -1;     // -1: none
-  long of = -1;         // "3/4"
+  bool colon = false;
+  long number = -1;  // -1: none
+  long of = -1;      // "3/4"
 };
 
 long number_in(std::string_view text) {
@@ -39,7 +43,7 @@ std::vector<Piece> pieces_of(std::string_view text) {
   std::vector<Piece> pieces;
   std::size_t at = 0;
   while (at < text.size()) {
-    const std::size_t end = std::min(text.size(), text.find_first_of(" \t\n", at));
+    const std::size_t end = std::min(text.size(), text.find_first_of(" \t\n\"", at));
     std::string_view word = text.substr(at, end - at);
     at = end + 1;
     while (!word.empty() &&
@@ -50,6 +54,7 @@ std::vector<Piece> pieces_of(std::string_view text) {
     while (!word.empty() &&
            std::string_view(",.;:)\"*`]").find(word.back()) != std::string_view::npos) {
       piece.breaks = piece.breaks || word.back() == ',' || word.back() == ';';
+      piece.colon = piece.colon || word.back() == ':';
       word.remove_suffix(1);
     }
     if (word.empty()) continue;
@@ -65,27 +70,71 @@ std::vector<Piece> pieces_of(std::string_view text) {
   return pieces;
 }
 
+/// What the number at `i` counts: by the word before a colon, else by the word behind it. Nothing
+/// when neither is one of reports.
+std::optional<std::string_view> counted_by(const std::vector<Piece>& pieces, std::size_t i) {
+  const auto tells = [&](std::size_t at) {
+    return at < pieces.size() && kReportWords.has(pieces[at].text);
+  };
+  if (i > 0 && pieces[i - 1].colon && tells(i - 1)) return pieces[i - 1].text;
+  if (!pieces[i].breaks && tells(i + 1)) {
+    // "2 tests failed"
+    const bool thing = kBetween.has(pieces[i + 1].text) && !pieces[i + 1].breaks;
+    return thing && tells(i + 2) ? pieces[i + 2].text : pieces[i + 1].text;
+  }
+  if (i > 0 && !pieces[i - 1].breaks && tells(i - 1)) return pieces[i - 1].text;
+  return std::nullopt;
+}
+
 /// The numbers of one report that stand beside a word of reports.
-std::vector<long> numbers_of(std::string_view report) {
+std::vector<TestCounts::Number> numbers_of(std::string_view report) {
+  using Of = TestCounts::Number::Of;
   constexpr std::size_t kMost = 24;  // the newest: the report's own lines are its last
-  std::vector<long> numbers;
+  std::vector<TestCounts::Number> numbers;
   while (!report.empty()) {
     const std::string_view line = take_line(report);
     if (line.size() > 400 || line.find_first_of("0123456789") == std::string_view::npos) continue;
     const auto pieces = pieces_of(line);
-    const auto tells = [&](std::size_t i) {
-      return i < pieces.size() && kReportWords.has(pieces[i].text);
-    };
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (pieces[i].number < 0 || (!tells(i + 1) && (i == 0 || !tells(i - 1)))) continue;
-      numbers.push_back(pieces[i].number);
-      if (pieces[i].of >= 0) numbers.push_back(pieces[i].of);
+      if (pieces[i].number < 0) continue;
+      // "3 of 4 tests passed": the three did.
+      const bool part = i + 2 < pieces.size() && word_hash(pieces[i + 1].text) == word_hash("of") &&
+                        pieces[i + 2].number >= 0;
+      const auto word = counted_by(pieces, part ? i + 2 : i);
+      if (!word) continue;
+      const Of of = kPass.has(*word) ? Of::passed : kFail.has(*word) ? Of::failed : Of::all;
+      numbers.push_back({pieces[i].number, of});
+      if (pieces[i].of >= 0) numbers.push_back({pieces[i].of, Of::all});
+      if (!part) continue;
+      i += 2;
+      numbers.push_back({pieces[i].number, Of::all});
     }
   }
   if (numbers.size() > kMost) {
     numbers.erase(numbers.begin(), numbers.end() - static_cast<std::ptrdiff_t>(kMost));
   }
   return numbers;
+}
+
+/// Whether one report holds the number, as what passed when `passed`.
+bool in_report(const std::vector<TestCounts::Number>& report, long number, bool passed) {
+  using Of = TestCounts::Number::Of;
+  const bool tells = passed && std::any_of(report.begin(), report.end(),
+                                           [](const auto& one) { return one.of == Of::passed; });
+  const auto counts = [&](const TestCounts::Number& one) { return !tells || one.of == Of::passed; };
+  for (std::size_t a = 0; a < report.size(); ++a) {
+    if (report[a].value == number && counts(report[a])) return true;
+    for (std::size_t b = 0; b < report.size(); ++b) {
+      if (a == b) continue;
+      if (counts(report[a]) && counts(report[b]) && report[a].value + report[b].value == number) {
+        return true;
+      }
+      // All less those that failed.
+      const bool rest = !tells || (report[a].of == Of::all && report[b].of == Of::failed);
+      if (rest && report[a].value - report[b].value == number) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -111,7 +160,8 @@ std::vector<ToldCount> told_counts(std::string_view clause) {
       continue;
     if (i > 0 && kOwn.has(pieces[i - 1].text)) continue;
     told.pass = kPass.has(pieces[at].text);
-    const bool every = i > 0 && word_hash(pieces[i - 1].text) == word_hash("all");
+    static constexpr WordSet<16> kEvery("all alle");
+    const bool every = i > 0 && kEvery.has(pieces[i - 1].text);
     told.all = every || told.of == told.count;
     counts.push_back(told);
     i = at;
@@ -127,16 +177,16 @@ TestCounts::TestCounts(const PreparedSpan& span) {
   }
 }
 
-bool TestCounts::holds(long number) const {
-  return std::any_of(runs_.begin(), runs_.end(), [&](const std::vector<long>& run) {
-    for (std::size_t a = 0; a < run.size(); ++a) {
-      if (run[a] == number) return true;
-      for (std::size_t b = 0; b < a; ++b) {
-        if (run[a] + run[b] == number || std::labs(run[a] - run[b]) == number) return true;
-      }
-    }
-    return false;
-  });
+bool TestCounts::holds(const ToldCount& told) const {
+  const auto any_report = [&](long number, bool passed) {
+    return std::any_of(runs_.begin(), runs_.end(),
+                       [&](const auto& report) { return in_report(report, number, passed); });
+  };
+  return any_report(told.count, told.pass) && (told.of < 0 || any_report(told.of, false));
+}
+
+bool counts_tests(std::string_view report) {
+  return !numbers_of(report).empty();
 }
 
 }  // namespace daybook::engine

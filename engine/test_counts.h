@@ -1,6 +1,7 @@
 // How many tests passed and failed: what the reports in a span count, and what a summary says.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -24,11 +25,21 @@ class TestCounts {
 
   /// Some report counts its tests: only then can a count be wrong.
   bool any() const { return !runs_.empty(); }
-  /// The number stands in a report, or is the sum or the difference of two numbers of one.
-  bool holds(long number) const;
+  /// The numbers stand in a report, or are the sum or the difference of two numbers of one; as
+  /// what passed counts, where a report tells that, what it says passed.
+  bool holds(const ToldCount& told) const;
+
+  struct Number {
+    enum class Of : std::uint8_t { all, passed, failed };
+    long value = 0;
+    Of of = Of::all;
+  };
 
  private:
-  std::vector<std::vector<long>> runs_;
+  std::vector<std::vector<Number>> runs_;
 };
+
+/// Whether the text counts tests, as a report does.
+bool counts_tests(std::string_view report);
 
 }  // namespace daybook::engine

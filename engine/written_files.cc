@@ -46,6 +46,32 @@ bool names(std::string_view text, std::string_view path) {
 
 namespace {
 
+/// The places in an edit's arguments that tell which files it changes; one for the whole text when
+/// it has none.
+std::vector<std::string_view> targets_of(std::string_view call) {
+  constexpr std::size_t kPathLength = 500;
+  std::vector<std::string_view> targets;
+  for (const std::string_view key :
+       {"\"path\":", "\"file_path\":", "\"notebook_path\":", "\"filename\":", "\"target_file\":",
+        "\"old_path\":", "\"new_path\":", " File: ", "*** Move to: ", "+++ ", "--- "}) {
+    for (std::size_t at = call.find(key); at != std::string_view::npos;
+         at = call.find(key, at + key.size())) {
+      std::string_view target = call.substr(at + key.size(), kPathLength);
+      if (key.front() == '"' && target.starts_with(' ')) target.remove_prefix(1);
+      if (key.front() == '"' && target.starts_with('"')) target.remove_prefix(1);
+      targets.push_back(target.substr(0, target.find_first_of("\"\n")));
+    }
+  }
+  if (targets.empty()) targets.push_back(call);
+  return targets;
+}
+
+bool edits(std::string_view call, std::string_view path) {
+  const auto targets = targets_of(call);
+  return std::any_of(targets.begin(), targets.end(),
+                     [&](std::string_view target) { return names(target, path); });
+}
+
 /// Whether a line of a working state or of a summary before tells that the file was changed.
 bool tells_of_work(std::string_view line, std::string_view path, bool working_state) {
   if (!names(line, path)) return false;
@@ -92,11 +118,26 @@ bool WrittenFiles::command_names(std::size_t item, std::string_view path) const 
 
 WrittenFiles::WrittenFiles(const PreparedSpan& span, const SpanCommands& commands)
     : span_(span), commands_(commands) {
-  others_possible_ = std::any_of(span.calls().begin(), span.calls().end(), [&](const auto& call) {
-    if ((call.classes & kCommand) == 0 || call.outcome != CallOutcome::succeeded) return false;
-    return call.call == SpanCall::kNone ||
-           commands.may_write(call.begun == SpanCall::kNone ? call.call : call.begun);
-  });
+  for (const SpanCall& call : span.calls()) {
+    if ((call.classes & kCommand) == 0 || call.outcome != CallOutcome::succeeded) continue;
+    const std::size_t item = call.begun == SpanCall::kNone ? call.call : call.begun;
+    most_ = std::max(
+        most_, item == SpanCall::kNone ? CommandRun::Writes::anything : commands.writes_of(item));
+  }
+}
+
+bool WrittenFiles::is_possible(const Entity& path) const {
+  if (most_ != CommandRun::Writes::builds) return most_ == CommandRun::Writes::anything;
+  static constexpr WordSet<32> kOutputs(
+      "build dist out target bin obj lib node_modules coverage release debug generated");
+  const NormalPath normal(path.text);
+  std::string_view rest = normal.view();
+  while (!rest.empty()) {
+    const std::size_t slash = std::min(rest.size(), rest.find('/'));
+    if (kOutputs.has(rest.substr(0, slash))) return true;
+    rest.remove_prefix(std::min(rest.size(), slash + 1));
+  }
+  return false;
 }
 
 WrittenFiles::Answer WrittenFiles::ask(const Entity& path) const {
@@ -120,13 +161,15 @@ WrittenFiles::Answer WrittenFiles::ask(const Entity& path) const {
     const bool writes = (call.classes & kWrites) != 0;
     if (!writes && (call.classes & kCommand) == 0) continue;
     if (call.outcome != CallOutcome::succeeded) {
-      if (writes && names(text, name)) answer = Answer::refused;
+      if (writes && edits(text, name)) answer = Answer::refused;
       continue;
     }
-    const bool named = names(text, name);
-    if (named && (writes || command_names(item, name))) return Answer::written;
+    if (writes ? edits(text, name) : names(text, name) && command_names(item, name)) {
+      return Answer::written;
+    }
     // What a program that may write says of its work.
-    const bool may_tell = call.result != SpanCall::kNone && (writes || commands_.may_write(item));
+    const bool may_tell = !writes && call.result != SpanCall::kNone &&
+                          commands_.writes_of(item) != CommandRun::Writes::named;
     if (may_tell && names(items[call.result].text, name)) return Answer::written;
   }
   return answer;

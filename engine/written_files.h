@@ -21,15 +21,18 @@ class WrittenFiles {
   /// Linear in the span's calls and the results of its commands.
   Answer ask(const Entity& path) const;
 
-  /// Some command that succeeded may have written files that it does not name.
-  bool others_possible() const { return others_possible_; }
+  /// Some command that succeeded may have written this file without naming it: a program that may
+  /// write anything, or a build, of what lies where builds put their files.
+  bool is_possible(const Entity& path) const;
+  /// Some command that succeeded may have written some file.
+  bool any_possible() const { return most_ != CommandRun::Writes::named; }
 
  private:
   bool command_names(std::size_t item, std::string_view path) const;
 
   const PreparedSpan& span_;
   const SpanCommands& commands_;
-  bool others_possible_ = false;
+  CommandRun::Writes most_ = CommandRun::Writes::named;  // that a command may have written
 };
 
 }  // namespace daybook::engine

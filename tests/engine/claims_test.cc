@@ -89,6 +89,9 @@ TEST_CASE("a command that is said to have run did run", "[claims]") {
                        // These are no commands, and this is no claim.
                        {"`TypeError` is handled cleanly.", false},
                        {"`cargo test` is still to be run.", false},
+                       {"Ran into `some error of theirs` there.", false},
+                       {"`msbuild all.sln` was run.", true},
+                       {"`make -s lint` was run.", false},
                    });
   Span later = session();
   later.insert(later.begin(), {SpanKind::kPriorSummary, "- `cargo test`: all fine", {}, true});
@@ -151,6 +154,36 @@ TEST_CASE("counts of tests stand in a report", "[claims]") {
                     {"All 9 tests pass.", true},
                     {"The 2 new tests pass.", false},
                 });
+}
+
+TEST_CASE("reports of many runners are read", "[claims]") {
+  const auto lies = [](std::string_view report, std::string_view line) {
+    Span span = {{SpanKind::kUser, "Test it.", {}, true}};
+    call(span, "run_shell", R"({"command":"make test"})", report);
+    return unbacked(span, line);
+  };
+  struct Report {
+    std::string_view text;
+    std::string_view right;
+    std::string_view wrong;
+  };
+  for (const Report& one : std::initializer_list<Report>{
+           {R"({"exit_code":1,"output":"3 of 4 passed"})", "3 of 4 tests passed.",
+            "2 of 4 tests passed."},
+           {R"({"exit_code":1,"output":"Failed: 1, Passed: 22, Skipped: 0, Total: 23"})",
+            "22 of 23 tests passed.", "23 passed."},
+           {R"({"exit_code":1,"output":"90% tests passed, 1 tests failed out of 14"})",
+            "13 of 14 tests passed.", "12 of 14 tests passed."},
+           {R"({"exit_code":1,"output":"Tests: 2 failed, 5 passed, 7 total"})", "Tests: 5 passed.",
+            "Tests: 7 passed, 2 failed."},
+           {R"({"exit_code":1,"output":"test result: FAILED. 8 passed; 1 failed; 0 ignored"})",
+            "8 tests passed, 1 failed.", "6 tests passed, 1 failed."},
+           {R"({"exit_code":1,"output":"118 runs, 251 assertions, 1 failures, 0 errors"})",
+            "117 of 118 tests passed.", "250 of 251 tests passed."}}) {
+    CAPTURE(one.text);
+    CHECK_FALSE(lies(one.text, one.right));
+    CHECK(lies(one.text, one.wrong));
+  }
 }
 
 TEST_CASE("a file that is said to be written was written", "[claims]") {
