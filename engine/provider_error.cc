@@ -160,9 +160,9 @@ bool is_error_object(const Json& value) {
   if (value.is_array()) return !value.empty() && is_error_object(value.front());
   if (!value.is_object()) return false;
   const Json* error = member(value, "error");
-  const bool told = error != nullptr && (error->is_object() || error->is_string());
-  return (told && !error->empty() && *error != "") || json_text(value, "type") == "error" ||
-         json_text(value, "object") == "error";
+  const bool told = error != nullptr &&
+                    ((error->is_object() && !error->empty()) || !json_text(value, "error").empty());
+  return told || json_text(value, "type") == "error" || json_text(value, "object") == "error";
 }
 
 ProviderError read_error(const Json& value) {

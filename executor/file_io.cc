@@ -8,7 +8,7 @@
 namespace daybook::executor {
 namespace {
 
-constexpr std::size_t kReadBytes = 256 * 1024;
+constexpr std::size_t kReadBytes = std::size_t{256} * 1024;
 
 Result<void> check_regular(const struct stat& status, std::string_view shown) {
   if (S_ISREG(status.st_mode)) return {};

@@ -110,7 +110,7 @@ class Git {
     spec.env = base_env_;
     add_settings(spec.env, settings);
     spec.argv = {"git", "--no-pager", "config", "--list", "-z", "--show-scope", "--includes"};
-    const ProcessResult config = run_process(spec, {}, stop);
+    ProcessResult config = run_process(spec, {}, stop);
     if (config.exit != ExitKind::exited) return config;
     if (config.out.dropped > 0) return failed("the repository's settings are too long to check");
     // A filter set up by the person stays (large-file storage is one); the repository's do not.
@@ -250,12 +250,11 @@ class GitDiff final : public GitTool {
 class GitLog final : public GitTool {
  public:
   GitLog()
-      : GitTool(
-            "git_log", "Lists commits, newest first.",
-            R"({"type":"object","properties":{)"
-            R"("path":{"type":"string","description":"only commits that changed it"},)"
-            R"("max_count":{"type":"integer","minimum":1,"default":20,"description":"at most 200"}}})") {
-  }
+      : GitTool("git_log", "Lists commits, newest first.",
+                R"({"type":"object","properties":{)"
+                R"("path":{"type":"string","description":"only commits that changed it"},)"
+                R"("max_count":{"type":"integer","minimum":1,"default":20,)"
+                R"("description":"at most 200"}}})") {}
 
  private:
   std::int64_t timeout_ms() const override { return kLogTimeoutMs; }

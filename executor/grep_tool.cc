@@ -196,7 +196,7 @@ class Grep final : public Tool {
     ProcessSpec spec = command(*query, one_file);
     spec.cwd_fd = one_file ? root->get() : target->get();
     if (one_file) spec.stdin_fd = target->get();
-    return search(*query, spec, one_file, std::move(stop));
+    return search(*query, spec, one_file, stop);
   }
 
  private:
@@ -219,7 +219,7 @@ class Grep final : public Tool {
   }
 
   Outcome search(const Query& query, const ProcessSpec& spec, bool one_file,
-                 std::stop_token stop) const {
+                 const std::stop_token& stop) const {
     Matches matches(query, one_file, mask_);
     std::stop_source enough;
     const std::stop_callback pass(stop, [&] { enough.request_stop(); });

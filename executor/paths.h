@@ -20,7 +20,7 @@
 namespace daybook::executor {
 
 /// Longest path accepted from a model, in bytes.
-inline constexpr std::size_t kMaxPathBytes = 32 * 1024;
+inline constexpr std::size_t kMaxPathBytes = std::size_t{32} * 1024;
 
 enum class Access { read, write };
 

@@ -12,7 +12,7 @@
 namespace daybook::executor {
 namespace {
 
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
 
 /// Standard descriptors may be closed in a daemon; a child's must not land there.
 UniqueFd above_stdio(UniqueFd fd) {

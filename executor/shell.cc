@@ -73,7 +73,7 @@ ShellResult Shell::run(const std::string& command, std::int64_t timeout_ms, cons
 }
 
 ShellResult Shell::run_locked(const std::string& command, std::int64_t timeout_ms,
-                              const OutputSink& sink, std::stop_token stop) {
+                              const OutputSink& sink, const std::stop_token& stop) {
   ShellResult result;
   result.cwd_before = result.cwd_after = cwd();
   if (stop.stop_requested()) {

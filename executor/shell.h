@@ -69,7 +69,7 @@ class Shell {
 
  private:
   ShellResult run_locked(const std::string& command, std::int64_t timeout_ms,
-                         const OutputSink& sink, std::stop_token stop);
+                         const OutputSink& sink, const std::stop_token& stop);
   bool parses(const std::string& command, ShellResult& result, std::stop_token stop);
   bool start_process(ShellResult& result);
   void set_cwd(std::string cwd);

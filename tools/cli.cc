@@ -118,7 +118,7 @@ int told_error(Context& context, const Bound* used, bool json, const Error& erro
 
 /// What the library found wrong, in words of our own.
 std::string describe_mistake(const CLI::ParseError& error, const Bound* used) {
-  const std::string text = error.what();
+  std::string text = error.what();
   if (used == nullptr) return text;
   const std::string& command = used->command.name;
   for (const Positional& positional : used->command.positionals) {

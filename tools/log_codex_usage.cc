@@ -43,8 +43,8 @@ CodexTokens CodexTokens::minus(const CodexTokens& before) const {
 }
 
 std::string CodexTokens::key() const {
-  return fmt::format(FMT_COMPILE("{}/{}/{}/{}/{}/{}"), input, cached, cache_write, output, reasoning,
-                     total);
+  constexpr auto kKey = FMT_COMPILE("{}/{}/{}/{}/{}/{}");
+  return fmt::format(kKey, input, cached, cache_write, output, reasoning, total);
 }
 
 replay::CallUsage CodexTokens::usage() const {

@@ -400,11 +400,15 @@ Result<Discovery> discover_logs(std::span<const std::string> paths) {
   std::ranges::sort(found.sources, {}, &LogSource::path);
   if (paths.size() > 1) {
     // A file that two of the paths lead to is one.
-    const auto [first, last] = std::ranges::unique(found.sources, {}, [](const LogSource& source) {
+    const auto target_of = [](const LogSource& source) {
       std::error_code ignored;
       return fs::weakly_canonical(source.path, ignored).string();
-    });
-    found.sources.erase(first, last);
+    };
+    const auto same = [&](const LogSource& a, const LogSource& b) {
+      return target_of(a) == target_of(b);
+    };
+    found.sources.erase(std::unique(found.sources.begin(), found.sources.end(), same),
+                        found.sources.end());
   }
   drop_twins(found.sources);
   std::ranges::sort(found.sources, {},

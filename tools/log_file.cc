@@ -287,7 +287,7 @@ Result<bool> LineReader::skip_rest() {
 Result<bool> LineReader::next(LogLine& line) {
   if (line.too_long) {
     line.too_long = false;
-    const auto skipped = skip_rest();
+    auto skipped = skip_rest();
     if (!skipped || !*skipped) return skipped;
   }
   return finish_line(0, line);
@@ -296,7 +296,7 @@ Result<bool> LineReader::next(LogLine& line) {
 Result<bool> LineReader::next_match(const Prefilter& find, LogLine& line) {
   if (line.too_long) {
     line.too_long = false;
-    const auto skipped = skip_rest();
+    auto skipped = skip_rest();
     if (!skipped || !*skipped) return skipped;
   }
   std::size_t searched = 0;  // of what is held
@@ -326,7 +326,7 @@ Result<bool> LineReader::next_match(const Prefilter& find, LogLine& line) {
     constexpr std::size_t kLongestMarker = 64;
     searched = kept > kLongestMarker ? kept - kLongestMarker : 0;
     if (kept > most_line_bytes_) {
-      const auto skipped = skip_rest();
+      auto skipped = skip_rest();
       if (!skipped || !*skipped) return skipped;
       searched = 0;
       continue;

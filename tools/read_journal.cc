@@ -22,6 +22,7 @@ std::string listed(std::vector<std::string> names) {
 
 std::vector<std::string> names_of(const std::vector<journal::SessionInfo>& sessions) {
   std::vector<std::string> names;
+  names.reserve(sessions.size());
   for (const auto& info : sessions) names.push_back(info.session.str());
   return names;
 }

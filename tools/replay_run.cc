@@ -50,9 +50,10 @@ Result<std::vector<replay::Arm>> chosen_arms(const Context& context, const Argum
   }
   const auto& only = arguments.list("--only");
   for (const auto& name : only) {
+    if (std::ranges::find(arms, name, &replay::Arm::name) != arms.end()) continue;
     std::vector<std::string> known;
+    known.reserve(arms.size());
     for (const auto& arm : arms) known.push_back(arm.name);
-    if (std::ranges::find(known, name) != known.end()) continue;
     return fail(ErrorCode::invalid_argument,
                 fmt::format("there is no arm '{}'{}", name, engine::suggestion(name, known)));
   }

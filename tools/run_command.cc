@@ -247,6 +247,53 @@ Result<void> set_policy(const Context& context, const Arguments& arguments, Sess
   return {};
 }
 
+Result<engine::Config> config_of(Context& context, const Arguments& arguments,
+                                 const std::string& workspace) {
+  auto flags = config_flags(arguments);
+  if (!flags) return fail(std::move(flags.error()));
+  flags->agent = arguments.text("--agent");
+  return engine::load_config({context.environment, workspace, *flags});
+}
+
+/// What is asked for, before the journal is opened for it. `config` must outlive the run, and gets
+/// the session's last model when none is named.
+Result<SessionRun> run_of(Context& context, const Arguments& arguments, const std::string& folder,
+                          const std::string& workspace, engine::Config& config) {
+  auto agent = engine::find_agent(config, config.agent);
+  if (!agent) return fail(std::move(agent.error()));
+  auto session = arguments.text("--session") ? SessionId::parse(*arguments.text("--session"))
+                                             : new_session_name();
+  if (!session) return fail(std::move(session.error()));
+  if (config.model.empty() && arguments.text("--session")) {
+    auto last = last_model(context, folder, *session);
+    if (!last) return fail(std::move(last.error()));
+    config.model = std::move(*last);
+  }
+  auto model = engine::resolve_model(config, config.model, context.environment);
+  if (!model) return fail(std::move(model.error()));
+  if (model->provider.kind == "script") {
+    // Recorded, and played again from wherever the session is resumed.
+    model->model = std::filesystem::weakly_canonical(std::filesystem::path(context.current_folder) /
+                                                     model->model);
+    if (auto readable = engine::load_scenario(model->model); !readable) {
+      return fail(std::move(readable.error()));
+    }
+  }
+  auto wanted = writable_roots(context, arguments, {{workspace, true}});
+  if (!wanted) return fail(std::move(wanted.error()));
+  DAYBOOK_TRY(keep_apart(*wanted, folder));
+  SessionRun made{folder,
+                  config,
+                  *model,
+                  engine::TurnRequest(*session),
+                  *agent,
+                  config.turn_timeout_ms,
+                  arguments.flag("--json")};
+  made.turn.owner = context.owner;
+  made.turn.max_iterations = config.max_iterations;
+  return made;
+}
+
 Result<int> run(Context& context, const Arguments& arguments) {
   std::optional<Repeatable> command;
   if (const auto id = arguments.text("--request-id")) {
@@ -266,73 +313,39 @@ Result<int> run(Context& context, const Arguments& arguments) {
   auto workspace =
       existing_folder(context, arguments.text("--workspace").value_or("."), "the workspace");
   if (!workspace) return fail(std::move(workspace.error()));
-  auto flags = config_flags(arguments);
-  if (!flags) return fail(std::move(flags.error()));
-  flags->agent = arguments.text("--agent");
-  auto config = engine::load_config({context.environment, *workspace, *flags});
+  auto config = config_of(context, arguments, *workspace);
   if (!config) return fail(std::move(config.error()));
-  auto agent = engine::find_agent(*config, config->agent);
-  if (!agent) return fail(std::move(agent.error()));
-  auto session = arguments.text("--session") ? SessionId::parse(*arguments.text("--session"))
-                                             : new_session_name();
-  if (!session) return fail(std::move(session.error()));
-  if (config->model.empty() && arguments.text("--session")) {
-    auto last = last_model(context, *folder, *session);
-    if (!last) return fail(std::move(last.error()));
-    config->model = std::move(*last);
-  }
-  auto model = engine::resolve_model(*config, config->model, context.environment);
-  if (!model) return fail(std::move(model.error()));
-
-  if (model->provider.kind == "script") {
-    // Recorded, and played again from wherever the session is resumed.
-    model->model = std::filesystem::weakly_canonical(std::filesystem::path(context.current_folder) /
-                                                     model->model);
-    if (auto readable = engine::load_scenario(model->model); !readable) {
-      return fail(std::move(readable.error()));
-    }
-  }
-  auto wanted = writable_roots(context, arguments, {{*workspace, true}});
-  if (!wanted) return fail(std::move(wanted.error()));
-  DAYBOOK_TRY(keep_apart(*wanted, *folder));
+  auto run = run_of(context, arguments, *folder, *workspace, *config);
+  if (!run) return fail(std::move(run.error()));
+  run->turn.prompt = *prompt;
+  run->turn.request_content = Digest::of(*prompt);
 
   auto journal = context.open_journal(*folder, journal::OpenMode::create);
   if (!journal) return fail(std::move(journal.error()));
-  SessionRun run{*folder,
-                 *config,
-                 *model,
-                 engine::TurnRequest(*session),
-                 *agent,
-                 config->turn_timeout_ms,
-                 arguments.flag("--json")};
-  run.turn.prompt = *prompt;
-  run.turn.owner = context.owner;
-  run.turn.max_iterations = config->max_iterations;
-  run.turn.request_content = Digest::of(*prompt);
   if (command) {
-    run.turn.request_id = command->request_id;
+    run->turn.request_id = command->request_id;
     // Again: another process may have answered it before this one was the writer.
     auto before = answered_before(context, **journal, *command);
     if (!before) return fail(std::move(before.error()));
     if (before->exit_code) return *before->exit_code;
     if (before->continues) {
-      run.turn.session = *before->continues;
-      run.turn.reason = schema::OwnReason::resume;
-      run.turn.prompt.reset();
+      run->turn.session = *before->continues;
+      run->turn.reason = schema::OwnReason::resume;
+      run->turn.prompt.reset();
     }
   }
-  auto state = engine::load_state(**journal, run.turn.session);
+  auto state = engine::load_state(**journal, run->turn.session);
   if (!state) return fail(std::move(state.error()));
-  run.turn.state = std::move(*state);
-  DAYBOOK_TRY(check_continues(context, run, arguments));
-  if (run.turn.state.version > 0) {
-    auto recorded = engine::find_agent(*config, run.turn.state.agent);
+  run->turn.state = std::move(*state);
+  DAYBOOK_TRY(check_continues(context, *run, arguments));
+  if (run->turn.state.version > 0) {
+    auto recorded = engine::find_agent(*config, run->turn.state.agent);
     if (!recorded) return fail(std::move(recorded.error()));
-    run.agent = *recorded;
+    run->agent = *recorded;
   }
-  DAYBOOK_TRY(set_policy(context, arguments, run, *workspace));
-  run.announce = !run.json;
-  return run_session(context, **journal, std::move(run));
+  DAYBOOK_TRY(set_policy(context, arguments, *run, *workspace));
+  run->announce = !run->json;
+  return run_session(context, **journal, std::move(*run));
 }
 
 }  // namespace

@@ -49,7 +49,10 @@ std::string user_name() {
 
 std::vector<std::string> variables(const Context& context) {
   std::vector<std::string> all;
-  for (const auto& [name, value] : context.environment) all.push_back(name + "=" + value);
+  all.reserve(context.environment.size());
+  for (const auto& [name, value] : context.environment) {
+    all.push_back(fmt::format("{}={}", name, value));
+  }
   return all;
 }
 

@@ -76,8 +76,7 @@ class Items {
       case Payload::ReplayAttempted:
         replay();
         break;
-      case Payload::ModelRequested:
-        break;  // its answer or failure says more
+      case Payload::ModelRequested:  // its answer or failure says more
       case Payload::RateLimitObserved:
         break;
       case Payload::ModelResponded:

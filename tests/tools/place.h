@@ -33,7 +33,7 @@ struct Place {
         "daybook=" +
         build_path("/daybook") + "; export DAYBOOK_HOME=" + dir.str("journal") + "; " +
         environment + "cd " + dir.str("work") + "; " + command;
-    const int status = std::system(("bash -c '" + script + "'").c_str());
+    const int status = std::system(("timeout 120 bash -c '" + script + "'").c_str());
     REQUIRE(WIFEXITED(status));
     return WEXITSTATUS(status);
   }
