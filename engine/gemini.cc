@@ -402,6 +402,10 @@ Usage GeminiDecoder::usage() const {
   out.input_total =
       sum(count_at(usage_, "promptTokenCount"), count_at(usage_, "toolUsePromptTokenCount"));
   out.cache_read = count_at(usage_, "cachedContentTokenCount");
+  // Figures that are zero are left out: beside the prompt's, in a response that ended, an absent
+  // one is zero. Until the end it may still come.
+  const bool ended = !finish_.empty() && count_at(usage_, "promptTokenCount");
+  if (ended && !usage_.contains("cachedContentTokenCount")) out.cache_read = 0;
   out.reasoning = count_at(usage_, "thoughtsTokenCount");
   out.output = sum(count_at(usage_, "candidatesTokenCount"), out.reasoning);
   out.service_tier = json_text(usage_, "serviceTier");

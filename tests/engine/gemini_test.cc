@@ -470,6 +470,20 @@ TEST_CASE("gemini: half a surrogate pair costs a character, not the reply") {
   CHECK(out.reply->blocks.at(0).text == "a\xef\xbf\xbd");
 }
 
+TEST_CASE("gemini: of a response that ended, cached tokens that are left out are none") {
+  const std::string prompt = R"({"promptTokenCount":100,"candidatesTokenCount":3})";
+  const auto ended = decode(gemini_codec(), chunk_of(text("a"), "STOP", prompt)).usage;
+  CHECK(ended.cache_read == 0u);
+  // The figures of a stream that broke off may be those of its beginning.
+  CHECK(decode(gemini_codec(), chunk_of(text("a"), "", prompt)).usage.cache_read == std::nullopt);
+  // Without the prompt's figure nothing was counted; what is no number is not left out.
+  const auto of = [](const std::string& usage) {
+    return decode(gemini_codec(), chunk_of(text("a"), "STOP", usage)).usage.cache_read;
+  };
+  CHECK(of(R"({"trafficType":"ON_DEMAND"})") == std::nullopt);
+  CHECK(of(R"({"promptTokenCount":100,"cachedContentTokenCount":"x"})") == std::nullopt);
+}
+
 TEST_CASE("gemini: errors inside the stream") {
   const auto failure = [](const std::string& json) {
     const Decoded out =

@@ -59,6 +59,17 @@ TEST_CASE(
   CHECK(usage.reasoning == 15u);
 }
 
+TEST_CASE("Gemini: a prompt of which nothing was cached has one price, not a range") {
+  const auto usage =
+      recorded(engine::gemini_codec(),
+               "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":"
+               "{\"promptTokenCount\":100,\"candidatesTokenCount\":25}}\n\n");
+  const auto counts = replay::class_counts(usage);
+  CHECK(counts[TokenClass::input] == 100);
+  CHECK_FALSE(counts.input_may_be_read);
+  CHECK(counts.whole());
+}
+
 TEST_CASE("settings that make a cached prefix new are found in both formats' parameters") {
   engine::ModelParams params;
   params.model = "m";
