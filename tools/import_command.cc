@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <map>
 #include <ostream>
+#include <tuple>
 
 #include "tools/command.h"
 #include "tools/format.h"
@@ -80,6 +82,7 @@ struct Imported {
   std::string path;
   std::string kind;
   bool unchanged = false;
+  std::string copy_of;  // a file of this import with the same content; "": none
   std::uint64_t appended = 0;
   std::uint64_t known = 0;
   LogReport report;
@@ -88,6 +91,7 @@ struct Imported {
 struct Sum {
   std::uint64_t files = 0;
   std::uint64_t unchanged = 0;
+  std::uint64_t copies = 0;  // of other files of this import
   std::uint64_t new_sessions = 0;
   std::uint64_t appended = 0;
   std::uint64_t known = 0;
@@ -122,6 +126,8 @@ class Importer {
   }
 
  private:
+  using Content = std::tuple<LogKind, std::uint64_t, Digest>;
+
   int stopped(Bar& bar) {
     bar.clear();
     context_.err << "daybook: stopped; what was imported stays, and the same command goes on\n";
@@ -131,16 +137,17 @@ class Importer {
   /// A file that cannot be read is a loss; a journal that cannot be written ends the import.
   Result<void> one(const LogSource& source, const LogFinder& finder, Bar& bar) {
     ++sum_.files;
-    if (source.kind == LogKind::daybook) return restore(source);
     const auto identity = identity_of(source, {});
     if (!identity) return unread(source, identity.error());
+    const Content content{source.kind, identity->size, identity->digest};
+    const auto taken = taken_.find(content);
+    const std::string copy_of = taken == taken_.end() ? std::string() : taken->second;
+    if (source.kind == LogKind::daybook) return restore(source, content, copy_of);
     JournalSink sink(journal_, {context_.owner, dry_imported()}, source, *identity);
     const auto known = sink.is_known();
     if (!known) return fail(known.error());
     if (*known) {
-      ++sum_.unchanged;
-      if (json_)
-        write_json(Imported{source.path, std::string(name_of(source.kind)), true, 0, 0, {}});
+      note_nothing_new(source, copy_of);
       return {};
     }
     LogReadOptions options;
@@ -154,16 +161,27 @@ class Importer {
       if (!is_of_file(finished.error().code)) return fail(finished.error());
       return unread(source, finished.error());
     }
+    taken_.try_emplace(content, source.path);
     sum_.new_sessions += sink.new_sessions();
     sum_.appended += sink.appended();
     sum_.known += sink.known();
     if (json_) {
-      write_json(Imported{source.path, std::string(name_of(source.kind)), false, sink.appended(),
-                          sink.known(), *report});
+      write_json(Imported{source.path, std::string(name_of(source.kind)), false, "",
+                          sink.appended(), sink.known(), *report});
     }
     note_damage(source, *report);
     sum_.report.add(*report);
     return {};
+  }
+
+  void note_nothing_new(const LogSource& source, const std::string& copy_of) {
+    ++(copy_of.empty() ? sum_.unchanged : sum_.copies);
+    if (!json_) return;
+    write_json(Imported{.path = source.path,
+                        .kind = std::string(name_of(source.kind)),
+                        .unchanged = copy_of.empty(),
+                        .copy_of = copy_of,
+                        .report = {}});
   }
 
   void note_damage(const LogSource& source, const LogReport& report) {
@@ -173,7 +191,8 @@ class Importer {
     }
   }
 
-  Result<void> restore(const LogSource& source) {
+  Result<void> restore(const LogSource& source, const Content& content,
+                       const std::string& copy_of) {
     const auto bytes = open_bytes(source.path);
     if (!bytes) return unread(source, bytes.error());
     const auto done = restore_export(**bytes, journal_, dry_imported());
@@ -192,12 +211,14 @@ class Importer {
     note_damage(source, report);
     sum_.report.add(report);
     sum_.new_sessions += done->new_sessions;
-    if (done->appended == 0) ++sum_.unchanged;
+    if (done->appended > 0) taken_.try_emplace(content, source.path);
+    const bool copied = done->appended == 0 && !copy_of.empty();
+    if (done->appended == 0) ++(copied ? sum_.copies : sum_.unchanged);
     sum_.appended += done->appended;
     sum_.known += done->known;
     if (json_) {
-      write_json(Imported{source.path, "daybook", done->appended == 0, done->appended, done->known,
-                          std::move(report)});
+      write_json(Imported{source.path, "daybook", done->appended == 0 && !copied,
+                          copied ? copy_of : "", done->appended, done->known, std::move(report)});
     }
     return {};
   }
@@ -231,7 +252,8 @@ class Importer {
   void write_json(const Imported& file) {
     JsonWriter out;
     out.begin_object().member("file", file.path).member("kind", file.kind);
-    out.member("unchanged", file.unchanged).member("appended", file.appended);
+    out.member("unchanged", file.unchanged).member("copy_of", file.copy_of);
+    out.member("appended", file.appended);
     out.member("known", file.known);
     write_report(out, file.report);
     out.key("damage").begin_array();
@@ -245,6 +267,7 @@ class Importer {
   void write_json() {
     JsonWriter out;
     out.begin_object().member("files", sum_.files).member("unchanged", sum_.unchanged);
+    out.member("copies", sum_.copies);
     out.member("dry_run", dry_).member("new_sessions", sum_.new_sessions);
     out.member("appended", sum_.appended).member("known", sum_.known);
     write_report(out, sum_.report);
@@ -259,9 +282,13 @@ class Importer {
   void write_text(const Discovery& found) {
     std::ostream& out = context_.out;
     const LogReport& report = sum_.report;
-    out << fmt::format("{}{} ({} unchanged), {}, {}, {} known\n",
+    const std::string copies = sum_.copies == 0 ? ""
+                               : sum_.copies == 1
+                                   ? ", 1 a copy of another"
+                                   : fmt::format(", {} copies of others", sum_.copies);
+    out << fmt::format("{}{} ({} unchanged{}), {}, {}, {} known\n",
                        dry_ ? "would import: " : "imported: ", counted(sum_.files, "file"),
-                       sum_.unchanged, counted(sum_.new_sessions, "new session"),
+                       sum_.unchanged, copies, counted(sum_.new_sessions, "new session"),
                        counted(sum_.appended, "new event"), sum_.known);
     out << fmt::format(
         "lines: {} read, {} metadata, {} repeated, {} not understood, {} damaged; "
@@ -299,7 +326,8 @@ class Importer {
   journal::Journal* journal_;
   bool dry_;
   bool json_;
-  DryImport imported_;  // by this dry run
+  DryImport imported_;                    // by this dry run
+  std::map<Content, std::string> taken_;  // files that something new came of, by what they hold
   Sum sum_;
   std::vector<std::string> damage_;
 };
@@ -315,7 +343,7 @@ Result<Discovery> find_sources(const Context& context, const Arguments& argument
                   "$CLAUDE_CONFIG_DIR, ~/.codex, $CODEX_HOME): name a file or a folder");
     }
   }
-  return discover_logs(*paths);
+  return discover_given_logs(*paths);
 }
 
 Result<int> run(Context& context, const Arguments& arguments) {

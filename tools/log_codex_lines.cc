@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "schema/ids.h"
 #include "tools/log_codex_usage.h"
@@ -36,6 +37,26 @@ void each_line(const LogSource& source, const Visit& visit) {
     const auto record = JsonSpan::whole(line.text);
     if (record && !visit(CodexLine(*record), line.offset + line.bytes.size())) return;
   }
+}
+
+/// A thread's log in the folder of another one, which alone was given.
+std::optional<LogSource> log_beside(const LogSource& source, const std::string& thread) {
+  namespace fs = std::filesystem;
+  if (thread.empty()) return {};
+  std::error_code error;
+  std::vector<LogSource> named;
+  fs::directory_iterator at(fs::path(source.path).parent_path(), error);
+  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
+    LogSource one;
+    one.kind = LogKind::codex;
+    one.path = at->path().string();
+    one.file = at->path().filename().string();
+    if (one.path != source.path && one.file.find(thread) != std::string::npos) {
+      named.push_back(std::move(one));
+    }
+  }
+  std::ranges::sort(named, {}, &LogSource::path);
+  return finder_over(named)(LogKind::codex, thread);
 }
 
 }  // namespace
@@ -115,9 +136,11 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
   std::unordered_set<std::uint64_t> known;
   std::vector<std::uint64_t> hashes;
   for (const std::string& thread : foreign) {
-    const auto parent = finder ? finder(LogKind::codex, thread) : std::nullopt;
-    if (!parent || parent->path == source.path) {
-      found.estimated = true;
+    auto parent = finder ? finder(LogKind::codex, thread) : std::nullopt;
+    if (!parent || parent->path == source.path) parent = log_beside(source, thread);
+    if (!parent) {
+      // The first header is that of the file that was copied, which holds what it copied itself.
+      found.estimated = found.estimated || thread == foreign.front();
       continue;
     }
     each_line(*parent, [&](const CodexLine& line, std::uint64_t) {
@@ -175,6 +198,13 @@ bool is_codex_call(JsonSpan item) {
 std::string codex_tool(JsonSpan item) {
   const std::string name = item["name"].text();
   return name.empty() ? item["type"].text() : name;
+}
+
+std::optional<std::uint64_t> codex_searches(JsonSpan item) {
+  if (!item["type"].is("web_search_call")) return {};
+  const JsonSpan action = item["action"]["type"];
+  if (!action.is_string()) return 0;
+  return action.is("search") ? std::optional<std::uint64_t>(1) : std::nullopt;
 }
 
 std::string codex_text(JsonSpan content) {

@@ -54,6 +54,10 @@ std::unordered_set<std::string> conflicting_records(const LogSource& source,
 bool is_codex_call(JsonSpan item);
 std::string codex_tool(JsonSpan item);
 
+/// How many web searches an item shows: each has a fee, while opening a page has none. Nothing:
+/// none; 0: the item does not say what it did.
+std::optional<std::uint64_t> codex_searches(JsonSpan item);
+
 /// Text of a message's content, or of a call's output.
 std::string codex_text(JsonSpan content);
 

@@ -53,6 +53,13 @@ bool is_codex_record(JsonSpan record) {
          (record["instructions"] || record["git"]);
 }
 
+/// Whose log a first record says this is; "": it does not say.
+std::string codex_thread(JsonSpan record) {
+  if (record["type"].is("thread.started")) return record["thread_id"].text();
+  if (record["type"].is("session_meta")) return record["payload"]["id"].text();
+  return record["payload"] ? std::string() : record["id"].text();
+}
+
 bool is_claude_record(JsonSpan record) {
   if (!record["type"].is_string()) return false;
   if (record["leafUuid"] && record["summary"]) return true;
@@ -108,6 +115,8 @@ struct Probe {
   bool document = false;  // one JSON value over many lines
   bool compressed = false;
   bool empty = true;
+  bool gzip = false;
+  std::string thread;  // as LogSource has it
 };
 
 Result<Probe> probe(const std::string& path) {
@@ -123,13 +132,16 @@ Result<Probe> probe(const std::string& path) {
     const auto got = lines.next(line);
     if (!got) return fail(got.error());
     if (!*got) break;
+    found.gzip = found.empty && line.text.starts_with("\x1f\x8b");
     found.empty = false;
+    if (found.gzip) break;
     std::string_view text = line.text;
     text.remove_prefix(std::min(text.find('{'), text.size()));
     const auto start = JsonSpan::start_of(text);
     if (start.value.is_object()) {
       found.kind = kind_of_record(start.value);
       found.document = found.kind == LogKind::codex && is_codex_document(start.value);
+      if (found.kind == LogKind::codex) found.thread = codex_thread(start.value);
     }
     if (found.kind) break;
     if (i < kMostProbedLines / 2) beginning.append(line.text.substr(0, 4096));
@@ -285,7 +297,9 @@ class Walk {
 
   static bool is_candidate(const fs::path& path) {
     const std::string name = path.filename().string();
-    if (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")) return true;
+    if (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst") || name.ends_with(".jsonl.gz")) {
+      return true;
+    }
     return name.ends_with(".json") &&
            (name.starts_with("rollout-") || name.find("trajectory") != std::string::npos);
   }
@@ -332,6 +346,10 @@ void add_candidate(const Candidate& candidate, const Probed& probed, Discovery& 
     found.unread.push_back({path.string(), known.error().message});
     return;
   }
+  if (known->gzip) {
+    found.unread.push_back({path.string(), "is compressed with gzip: unpack it, or use zstd"});
+    return;
+  }
   if (!known->kind) {
     const bool side_file =
         path.filename() == "history.jsonl" || path.filename() == "session_index.jsonl";
@@ -346,6 +364,7 @@ void add_candidate(const Candidate& candidate, const Probed& probed, Discovery& 
   source.path = path.string();
   source.compressed = known->compressed;
   source.document = known->document;
+  source.thread = known->thread;
   source.size = probed.size;
   source.file = logical_name(source.kind, path);
   found.sources.push_back(std::move(source));
@@ -398,6 +417,8 @@ Result<Discovery> discover_logs(std::span<const std::string> paths) {
     add_candidate(candidates[i], probed[i], found);
   }
   std::ranges::sort(found.sources, {}, &LogSource::path);
+  std::ranges::sort(found.not_a_log, {}, &SkippedFile::path);
+  std::ranges::sort(found.unread, {}, &SkippedFile::path);
   if (paths.size() > 1) {
     // A file that two of the paths lead to is one.
     const auto target_of = [](const LogSource& source) {

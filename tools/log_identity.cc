@@ -97,6 +97,13 @@ std::string_view prefix_of(LogKind kind) {
   return "";
 }
 
+bool is_date(std::int64_t year, std::int64_t month, std::int64_t day) {
+  constexpr std::array<std::int64_t, 12> kDays = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  if (month < 1 || month > 12 || day < 1) return false;
+  const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+  return day <= kDays[static_cast<std::size_t>(month - 1)] + (leap && month == 2 ? 1 : 0);
+}
+
 }  // namespace
 
 Uuid log_event_id(LogKind kind, std::string_view role, std::string_view stable_id,
@@ -143,8 +150,8 @@ std::optional<std::int64_t> log_time(std::string_view text) {
   }
   if (at.one_of(":") && !at.digits(2, second)) return {};
   const std::int64_t fraction = at.one_of(".,") ? at.fraction() : 0;
-  if (year < 1970 || year > 2200 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 ||
-      minute > 59 || second > 60) {
+  if (year < 1970 || year > 2200 || !is_date(year, month, day) || hour > 23 || minute > 59 ||
+      second > 60) {
     return {};
   }
   std::int64_t offset_min = 0;
@@ -156,6 +163,7 @@ std::optional<std::int64_t> log_time(std::string_view text) {
     if (!at.digits(2, hours)) return {};
     at.one_of(":");
     if (!at.done() && !at.digits(2, minutes)) return {};
+    if (hours > 23 || minutes > 59) return {};
     offset_min = sign * (hours * 60 + minutes);
   } else {
     at.one_of("Zz");

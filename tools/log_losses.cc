@@ -8,6 +8,21 @@
 #include "tools/counted.h"
 
 namespace daybook::tools {
+namespace {
+
+/// " (a.jsonl is empty; b.jsonl holds no record of a known kind; and 3 more)"; "": nothing.
+std::string passed_over(std::span<const SkippedFile> files) {
+  constexpr std::size_t kMostNamed = 3;
+  if (files.empty()) return "";
+  std::string text;
+  for (const SkippedFile& file : files.first(std::min(files.size(), kMostNamed))) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", file.path, file.why);
+  }
+  if (files.size() > kMostNamed) text += fmt::format("; and {} more", files.size() - kMostNamed);
+  return " (" + text + ")";
+}
+
+}  // namespace
 
 Result<std::vector<std::string>> given_logs(const Context& context, const Arguments& arguments) {
   std::vector<std::string> paths;
@@ -24,9 +39,10 @@ Result<Discovery> discover_given_logs(const std::vector<std::string>& paths) {
   auto found = discover_logs(paths);
   if (!found) return fail(std::move(found.error()));
   if (found->sources.empty() && found->unread.empty()) {
-    return fail(ErrorCode::not_found,
-                fmt::format("there is no log of a known kind in {}: docs/import.md lists the kinds",
-                            fmt::join(paths, ", ")));
+    return fail(
+        ErrorCode::not_found,
+        fmt::format("there is no log of a known kind in {}{}: docs/import.md lists the kinds",
+                    fmt::join(paths, ", "), passed_over(found->not_a_log)));
   }
   return found;
 }

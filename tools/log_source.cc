@@ -58,8 +58,13 @@ void LogReport::add(const LogReport& other) {
 LogFinder finder_over(std::span<const LogSource> sources) {
   return [sources](LogKind kind, std::string_view log_session) -> std::optional<LogSource> {
     if (log_session.empty()) return {};
+    const auto says = [&](const LogSource& source) {
+      return source.kind == kind && source.thread == log_session;
+    };
+    const auto found = std::ranges::find_if(sources, says);
+    if (found != sources.end()) return *found;
     for (const LogSource& source : sources) {
-      if (source.kind != kind) continue;
+      if (source.kind != kind || !source.thread.empty()) continue;
       std::string_view stem = source.file;
       stem = stem.substr(0, stem.rfind(".json"));
       const bool names_it = stem.ends_with(log_session) ||

@@ -30,6 +30,7 @@ struct LogSource {
   LogKind kind = LogKind::claude_code;
   std::string path;                // what is opened
   std::string file;                // logical name: without its place and its compression
+  std::string thread;              // of Codex: whose it says it is; "": its name must tell
   bool document = false;           // one JSON value, not lines
   std::uint64_t size = 0;          // bytes on disk
   bool compressed = false;         // zstd, told by its first bytes
@@ -126,7 +127,8 @@ struct LogReport {
 /// Finds the log of another session of the same program, for files that copy its history.
 using LogFinder = std::function<std::optional<LogSource>(LogKind, std::string_view log_session)>;
 
-/// A finder over the sources of one discovery. `sources` must outlive it.
+/// A finder over the sources of one discovery, by what they say they are, else by their names.
+/// `sources` must outlive it.
 LogFinder finder_over(std::span<const LogSource> sources);
 
 struct LogReadOptions {

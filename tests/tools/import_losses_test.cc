@@ -347,6 +347,7 @@ TEST_CASE("import: links to folders and empty paths are spoken of") {
   fs::create_directory_symlink(elsewhere.path(), dir.path() / "logs/linked");
   fs::create_directory_symlink(dir.path() / "logs", dir.path() / "logs/loop");
   fs::create_symlink(dir.path() / "gone", dir.path() / "logs/gone.jsonl");
+  write_file(dir.path() / "logs/d.jsonl", asked("d", 1) + answered("d", 2, "m2", kUsage));
   Cli cli;
   const CliRun run = imported(cli, {dir.str("logs")});
   CHECK_THAT(run.out, Contains("not a log: " + dir.str("logs/linked") + ": is a link to a folder"));
@@ -356,6 +357,51 @@ TEST_CASE("import: links to folders and empty paths are spoken of") {
   const CliRun empty = imported(cli, {""});
   CHECK(empty.code == 2);
   CHECK_THAT(empty.err, Contains("PATH is empty: name a log file or a folder"));
+}
+
+TEST_CASE("import: a log that gzip packed is a loss, and not passed over in silence") {
+  const TempDir dir;
+  write_file(dir.path() / "a.jsonl", asked("a", 1) + answered("a", 2, "m1", kUsage));
+  for (const char* name : {"b.jsonl.gz", "c.jsonl"}) {
+    write_file(dir.path() / name, std::string("\x1f\x8b\x08\x00", 4) + "packed");
+  }
+  Cli cli;
+  for (const char* command : {"cost", "cache", "import"}) {
+    const CliRun run = cli.run({command, dir.str()});
+    CHECK(run.code == 10);
+    for (const char* name : {"b.jsonl.gz", "c.jsonl"}) {
+      CHECK_THAT(run.out + run.err, Contains(dir.str(name) + ": is compressed with gzip"));
+    }
+  }
+}
+
+TEST_CASE("import: where there is no log it ends as the analyses do, and makes no journal") {
+  const TempDir dir;
+  fs::create_directories(dir.path() / "none");
+  fs::create_directories(dir.path() / "others");
+  write_file(dir.path() / "others/a.jsonl", "");
+  write_file(dir.path() / "others/b.jsonl", R"({"hello":1})"
+                                            "\n");
+  Cli cli;
+  cli.on_disk = true;
+  cli.environment["DAYBOOK_HOME"] = dir.str("journal");
+  for (const std::string folder : {"none", "others"}) {
+    const CliRun import = cli.run({"import", dir.str(folder)});
+    const CliRun dry = cli.run({"import", "--dry-run", dir.str(folder)});
+    const CliRun cost = cli.run({"cost", dir.str(folder)});
+    const CliRun cache = cli.run({"cache", dir.str(folder)});
+    CHECK(import.code == 3);
+    CHECK(import.out.empty());
+    CHECK_THAT(import.err, Contains("there is no log of a known kind in " + dir.str(folder)));
+    for (const CliRun& other : {dry, cost, cache}) {
+      CHECK(other.code == import.code);
+      CHECK(other.err == import.err);
+    }
+  }
+  CHECK_THAT(cli.run({"import", dir.str("others")}).err,
+             Contains("a.jsonl is empty; " + dir.str("others/b.jsonl") +
+                      " holds no record of a known kind)"));
+  CHECK_FALSE(fs::exists(dir.path() / "journal"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Codex fixtures: totals derived by hand, beside each.
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "tests/support/temp_dir.h"
 #include "tests/tools/log_reading.h"
@@ -113,6 +114,36 @@ TEST_CASE("codex: without the parent's file the first second is taken for the co
   const Read read = figures_of({log_fixture("codex/absent")});
   CHECK(totals_of(read.calls) == Totals{1, 200, 900, 0, 60});  // 1100/900/60
   CHECK(read.calls[0].usage.authority == Authority::estimate);
+}
+
+TEST_CASE("codex: a fork's copied part is known by its parent's file, whatever that is called") {
+  namespace fs = std::filesystem;
+  const auto check = [](const std::vector<std::string>& paths, const std::string& thread,
+                        const Totals& totals) {
+    auto read = figures_of(paths);
+    std::erase_if(read.calls, [&](const replay::Call& call) { return call.session->id != thread; });
+    CHECK(totals_of(read.calls) == totals);
+    REQUIRE_FALSE(read.calls.empty());
+    CHECK(read.calls[0].usage.authority == Authority::derived);
+  };
+  const TempDir renamed;
+  fs::copy_file(rollout("0b01"), renamed.path() / "first.jsonl");
+  fs::copy_file(rollout("0b02"), renamed.path() / "second.jsonl");
+  check({renamed.str()}, "0b02", {1, 200, 1400, 0, 90});
+  // Only the fork is named; its parent's file lies beside it.
+  const TempDir beside;
+  for (const char* thread : {"0b01", "0b02", "0d02"}) {
+    const std::string file = rollout(thread);
+    fs::copy_file(file, beside.path() / fs::path(file).filename());
+  }
+  const auto path = [&](const std::string& thread) {
+    return beside.str(fs::path(rollout(thread)).filename().string());
+  };
+  check({path("0b02")}, "0b02", {1, 200, 1400, 0, 90});
+  // Its parent's file holds what that copied of its own parent's.
+  fs::remove(path("0b01"));
+  check({path("0d02")}, "0d02", {1, 200, 1800, 0, 10});
+  check_both({path("0d02")}, figures_of({path("0d02")}).calls);
 }
 
 TEST_CASE("codex: records count once a response, the compaction's too") {

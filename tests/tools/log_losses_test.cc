@@ -178,8 +178,32 @@ TEST_CASE("log losses: a copy of an imported file is known wherever it lies") {
     if (dry) arguments.emplace_back("--dry-run");
     const Json both = json_lines(fresh.run(arguments).out).back();
     CHECK(both["files"] == 2);
-    CHECK(both["unchanged"] == 1);
+    CHECK(both["unchanged"] == 0);
+    CHECK(both["copies"] == 1);
   }
+  // What an earlier import had is unchanged, however often it is there.
+  Cli fresh;
+  const auto files = json_lines(fresh.run({"import", dir.str(), "--json"}).out);
+  REQUIRE(files.size() == 3);
+  CHECK(files[0]["copy_of"] == "");
+  CHECK(files[1]["copy_of"] == files[0]["file"]);
+  CHECK(files[1]["unchanged"] == false);
+  CHECK_THAT(fresh.run({"import", dir.str()}).out,
+             Catch::StartsWith("imported: 2 files (2 unchanged), 0 new sessions"));
+  CHECK_THAT(Cli().run({"import", dir.str()}).out,
+             Catch::StartsWith("imported: 2 files (0 unchanged, 1 a copy of another), 1 new "));
+}
+
+TEST_CASE("log losses: a copy of an export is one, too") {
+  const TempDir dir;
+  Cli from = with_demo();
+  const std::string text = from.run({"export", "demo"}).out;
+  for (const char* name : {"a.jsonl", "b.jsonl", "c.jsonl"}) write_file(dir.path() / name, text);
+  Cli cli;
+  CHECK_THAT(cli.run({"import", dir.str()}).out,
+             Catch::StartsWith("imported: 3 files (0 unchanged, 2 copies of others), 1 new "));
+  CHECK_THAT(cli.run({"import", dir.str()}).out,
+             Catch::StartsWith("imported: 3 files (3 unchanged), 0 new "));
 }
 
 TEST_CASE("log losses: where the name is the session, a copy under another is another session") {

@@ -189,6 +189,11 @@ TEST_CASE("times") {
   CHECK(tools::log_time("2024-02-29T23:59:59.5+01:30") == 1'709'245'799'500'000'000);
   CHECK_FALSE(tools::log_time("2026-13-01T00:00:00Z").has_value());
   CHECK_FALSE(tools::log_time("yesterday").has_value());
+  CHECK_FALSE(tools::log_time("2026-02-29T00:00:00Z").has_value());
+  CHECK_FALSE(tools::log_time("2026-04-31T00:00:00Z").has_value());
+  CHECK(tools::log_time("2000-02-29T00:00:00Z").has_value());
+  CHECK_FALSE(tools::log_time("2026-10-01T10:00:02+24:00").has_value());
+  CHECK_FALSE(tools::log_time("2026-10-01T10:00:02-05:60").has_value());
   CHECK_FALSE(tools::log_time("2026-10-01T10:00:02Zx").has_value());
 }
 
