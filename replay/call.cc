@@ -39,6 +39,17 @@ RequestSegments::List list_of(const Segments* segments) {
   return list;
 }
 
+/// Anthropic counts searches where tools of the server were used; a count without a number is
+/// not zero.
+bool counts_searches(std::string_view usage_json) {
+  // Nearly no response has any: most are not worth parsing.
+  if (usage_json.find("\"server_tool_use\"") == std::string_view::npos) return false;
+  const auto usage = parse_json(usage_json);
+  if (!usage || !usage->is_object()) return false;
+  const auto found = usage->find("server_tool_use");
+  return found != usage->end() && !found->is_null();
+}
+
 }  // namespace
 
 bool CallUsage::any() const {
@@ -57,6 +68,7 @@ CallUsage usage_of(const schema::Usage* usage) {
   made.output = given(usage->output());
   made.reasoning = given(usage->reasoning());
   made.web_searches = given(usage->web_searches());
+  made.searches_open = !made.web_searches && counts_searches(text_of(usage->raw()));
   made.authority = usage->authority();
   made.service_tier = copy(usage->service_tier());
   made.speed = copy(usage->speed());
@@ -192,6 +204,8 @@ void CallFold::responded(const schema::Event& event, const schema::ModelResponde
   call.first_byte_at = it.first_byte_at();
   call.ended_at = it.ended_at() != 0 ? it.ended_at() : time_of(event);
   call.usage = usage_of(it.usage());
+  // A search that such a log shows may have been several.
+  if (session_->kind == "codex" && call.usage.web_searches) call.usage.searches_open = true;
   call.stop = it.stop();
   call.diagnostics = copy(it.diagnostics());
   if (it.blocks() != nullptr) {

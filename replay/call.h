@@ -28,6 +28,9 @@ struct CallUsage {
   std::optional<std::uint64_t> output;     // includes reasoning
   std::optional<std::uint64_t> reasoning;  // part of output
   std::optional<std::uint64_t> web_searches;
+  /// There may have been more searches than `web_searches` says: the log counts them without a
+  /// number, or shows only some.
+  bool searches_open = false;
   schema::Authority authority = schema::Authority::exact;
   std::string service_tier;
   std::string speed;

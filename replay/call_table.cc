@@ -15,6 +15,7 @@ constexpr std::array<Member, 8> kMembers = {&CallUsage::input_uncached, &CallUsa
                                             &CallUsage::cache_write_5m, &CallUsage::cache_write_1h,
                                             &CallUsage::output,         &CallUsage::web_searches};
 constexpr std::size_t kOutput = 6;
+constexpr std::uint16_t kSearchesOpen = 1u << 8;  // in StoredCall::present
 
 /// Texts joined so that different ones never join to the same.
 std::string joined(std::initializer_list<std::string_view> parts) {
@@ -89,8 +90,10 @@ std::uint32_t CallTable::names_index(const Call& call) {
 }
 
 std::uint32_t CallTable::tools_index(const Call& call) {
-  if (call.tools_called.empty()) return intern(tools_indexes_, tools_, {}, {});
   std::vector<std::string_view> called(call.tools_called.begin(), call.tools_called.end());
+  // The provider's own tool, which is billed with the response.
+  if (call.usage.web_searches.value_or(0) > 0) called.push_back("web_search");
+  if (called.empty()) return intern(tools_indexes_, tools_, {}, {});
   std::ranges::sort(called);
   called.erase(std::unique(called.begin(), called.end()), called.end());
   std::string text;
@@ -116,6 +119,7 @@ StoredCall CallTable::stored(const Call& call) {
     made.present = static_cast<std::uint16_t>(made.present | 1u << i);
     made.counts[i] = static_cast<std::uint32_t>(std::min(*count, kMostStored));
   }
+  if (call.usage.searches_open) made.present |= kSearchesOpen;
   return made;
 }
 
@@ -124,6 +128,7 @@ CallUsage CallTable::usage_of(const StoredCall& call) const {
   for (std::size_t i = 0; i < kMembers.size(); ++i) {
     if ((call.present >> i & 1) != 0) usage.*kMembers[i] = call.counts[i];
   }
+  usage.searches_open = (call.present & kSearchesOpen) != 0;
   usage.authority = call.authority;
   const CallNames& names = names_of(call);
   usage.service_tier = names.service_tier;
@@ -134,8 +139,9 @@ CallUsage CallTable::usage_of(const StoredCall& call) const {
 
 bool CallTable::preferred(const StoredCall& a, const StoredCall& b) const {
   const auto rank = [&](const StoredCall& it) {
-    // Higher output, then the more exact, then a session of its own.
-    return std::tuple(~output_rank(it), it.authority,
+    // Higher output, then the more exact, then what tells more tools: a log that is imported while
+    // a response is written has its first blocks only. Then a session of its own.
+    return std::tuple(~output_rank(it), it.authority, ~tools_of(it).size(),
                       session_of(it).relation != schema::Relation::none);
   };
   if (rank(a) != rank(b)) return rank(a) < rank(b);

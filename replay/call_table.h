@@ -2,9 +2,9 @@
 //
 // Copies of a call (the same id in a resumed, forked or sidechain log) are merged by a rule that
 // does not depend on the order in which they come: the whole record with the highest output counts;
-// of equals the more exact one, then the one of a session that belongs to no other, then a fixed
-// lexical order. The earliest start of all copies dates the call. Adding a copy again changes
-// nothing.
+// of equals the more exact one, then the one that tells more tools, then the one of a session that
+// belongs to no other, then a fixed lexical order. The earliest start of all copies dates the call.
+// Adding a copy again changes nothing.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct StoredCall {
   std::int64_t started_at = 0;  // UTC ns; 0: not known
   std::array<std::uint32_t, 8> counts{};
   std::uint32_t session = 0, names = 0, tools = 0;  // indexes into the table
-  std::uint16_t present = 0;                        // bits of `counts` that were reported
+  std::uint16_t present = 0;  // bits of `counts` that were reported, and of searches_open
   schema::Authority authority = schema::Authority::exact;
   bool answered = true;
 };

@@ -210,6 +210,7 @@ void CostSums::add(const CallCost& call_cost, const CallUsage& usage) {
   without_read += classes.read_known ? 0 : 1;
   without_write += classes.write_known ? 0 : 1;
   without_output += classes.output_known ? 0 : 1;
+  without_searches += classes.searches_known ? 0 : 1;
   unfinished += usage.authority == schema::Authority::lower_bound ? 1 : 0;
   ++by_authority[static_cast<std::size_t>(authority_of(usage, classes))];
 }
@@ -226,6 +227,7 @@ void CostSums::add(const CostSums& other) {
   without_read += other.without_read;
   without_write += other.without_write;
   without_output += other.without_output;
+  without_searches += other.without_searches;
   unfinished += other.unfinished;
   for (std::size_t i = 0; i < by_authority.size(); ++i) by_authority[i] += other.by_authority[i];
 }

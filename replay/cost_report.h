@@ -41,6 +41,7 @@ struct CostSums {
   std::uint64_t without_read = 0;
   std::uint64_t without_write = 0;
   std::uint64_t without_output = 0;
+  std::uint64_t without_searches = 0;           // calls that may have made more than they told
   std::uint64_t unfinished = 0;                 // calls whose log lacks the final figures
   std::array<std::uint64_t, 4> by_authority{};  // calls with usage, by authority_of
 

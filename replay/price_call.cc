@@ -114,8 +114,8 @@ std::optional<MoneyRange> price_of_either(const CallRates& rates,
 
 /// The uncached input. What the provider did not tell apart may have been a read or a write, when
 /// the row has other prices for those.
-std::optional<MoneyRange> price_input(const CallRates& rates, const ClassCounts& counts) {
-  const std::uint64_t count = counts[TokenClass::input];
+std::optional<MoneyRange> price_input(const CallRates& rates, const ClassCounts& counts,
+                                      std::uint64_t count) {
   std::array<TokenClass, 3> classes = {TokenClass::input};
   std::size_t used = 1;
   if (counts.input_may_be_read && rates.low[TokenClass::cache_read]) {
@@ -125,17 +125,6 @@ std::optional<MoneyRange> price_input(const CallRates& rates, const ClassCounts&
     classes[used++] = TokenClass::cache_write;
   }
   return price_of_either(rates, std::span(classes).first(used), count);
-}
-
-std::optional<MoneyRange> price_line(const CallRates& rates, const ClassCounts& counts,
-                                     TokenClass what) {
-  constexpr std::array kWrites = {TokenClass::cache_write_5m, TokenClass::cache_write_1h};
-  const std::uint64_t count = counts[what];
-  if (what == TokenClass::input) return price_input(rates, counts);
-  if (auto priced = rates.price(what, count)) return priced;
-  if (what == TokenClass::cache_write) return price_of_either(rates, kWrites, count);
-  const bool is_write = what == TokenClass::cache_write_5m || what == TokenClass::cache_write_1h;
-  return is_write ? rates.price(TokenClass::cache_write, count) : std::nullopt;
 }
 
 }  // namespace
@@ -180,6 +169,7 @@ ClassCounts class_counts(const CallUsage& usage) {
   out.write_known = usage.cache_write || usage.cache_write_5m || usage.cache_write_1h ||
                     usage.input_total.has_value();
   out.output_known = usage.output.has_value();
+  out.searches_known = !usage.searches_open;
   out.plausible = std::ranges::all_of(out.of, [](auto count) { return count <= kMostTokens; });
   return out;
 }
@@ -223,6 +213,16 @@ std::optional<MoneyRange> CallRates::price(TokenClass what, std::uint64_t count)
   }
   const std::array factors = {tier, speed, region};
   return MoneyRange{Money::of(count, *low[what], factors), Money::of(count, *high[what], factors)};
+}
+
+std::optional<MoneyRange> price_tokens(const CallRates& rates, const ClassCounts& counts,
+                                       TokenClass what, std::uint64_t count) {
+  constexpr std::array kWrites = {TokenClass::cache_write_5m, TokenClass::cache_write_1h};
+  if (what == TokenClass::input) return price_input(rates, counts, count);
+  if (auto priced = rates.price(what, count)) return priced;
+  if (what == TokenClass::cache_write) return price_of_either(rates, kWrites, count);
+  const bool is_write = what == TokenClass::cache_write_5m || what == TokenClass::cache_write_1h;
+  return is_write ? rates.price(TokenClass::cache_write, count) : std::nullopt;
 }
 
 CallRates call_rates(std::span<const PriceRow* const> rows, const CallUsage& usage,
@@ -271,7 +271,7 @@ CallCost price_call(std::span<const PriceRow* const> rows, const CallUsage& usag
     CostLine& line = out.lines[out.line_count++];
     line.what = what;
     line.count = count;
-    if (usable) line.cost = price_line(out.rates, out.counts, what);
+    if (usable) line.cost = price_tokens(out.rates, out.counts, what, count);
     if (line.cost) {
       out.total += *line.cost;
       continue;

@@ -29,13 +29,16 @@ struct ClassCounts {
   bool read_known = false;
   bool write_known = false;
   bool output_known = false;
+  bool searches_known = true;
   bool plausible = true;  // every figure is at most kMostTokens
 
   std::uint64_t operator[](TokenClass what) const { return of[index_of(what)]; }
   /// Uncached, read and written.
   std::uint64_t whole_input() const;
   std::uint64_t tokens() const;  // without web searches
-  bool whole() const { return input_known && read_known && write_known && output_known; }
+  bool whole() const {
+    return input_known && read_known && write_known && output_known && searches_known;
+  }
 };
 ClassCounts class_counts(const CallUsage& usage);
 
@@ -83,6 +86,11 @@ struct CallRates {
 /// `rows` as PriceBook::rows_for gives them; `whole_input` decides about long-context prices.
 CallRates call_rates(std::span<const PriceRow* const> rows, const CallUsage& usage,
                      std::uint64_t whole_input, PriceMoment moment);
+
+/// What `count` tokens of a class cost the call: an interval where it does not tell which class
+/// they are of; nothing when there is no price.
+std::optional<MoneyRange> price_tokens(const CallRates& rates, const ClassCounts& counts,
+                                       TokenClass what, std::uint64_t count);
 
 /// The part of a call's cost that is of one class.
 struct CostLine {

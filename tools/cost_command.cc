@@ -79,7 +79,7 @@ Result<CostQuery> query_of(const Arguments& arguments, const Calendar& calendar)
   DAYBOOK_TRY(moment("--until", Calendar::Edge::end, query.until));
   DAYBOOK_TRY(moment("--prices-at", Calendar::Edge::begin, query.prices_at));
   if (query.since && query.until && *query.since >= *query.until) {
-    return fail(ErrorCode::invalid_argument, "--until must not be before --since");
+    return fail(ErrorCode::invalid_argument, "--until must be after --since");
   }
   return query;
 }

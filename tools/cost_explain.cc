@@ -56,10 +56,12 @@ std::string_view trust(const Call& call, const CallCost& cost) {
 std::vector<std::string_view> missing_classes(const Call& call, const CallCost& cost) {
   std::vector<std::string_view> out;
   if (!call.usage.any()) return out;
-  for (const auto& [known, what] : {std::pair{cost.counts.input_known, TokenClass::input},
-                                    std::pair{cost.counts.read_known, TokenClass::cache_read},
-                                    std::pair{cost.counts.write_known, TokenClass::cache_write},
-                                    std::pair{cost.counts.output_known, TokenClass::output}}) {
+  for (const auto& [known, what] :
+       {std::pair{cost.counts.input_known, TokenClass::input},
+        std::pair{cost.counts.read_known, TokenClass::cache_read},
+        std::pair{cost.counts.write_known, TokenClass::cache_write},
+        std::pair{cost.counts.output_known, TokenClass::output},
+        std::pair{cost.counts.searches_known, TokenClass::web_search}}) {
     if (!known) out.push_back(replay::name_of(what));
   }
   return out;

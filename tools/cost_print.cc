@@ -26,8 +26,8 @@ std::uint64_t calls_of(const CostSums& sums, Authority authority) {
 /// What the footer explains, behind the cost.
 std::string marks(const CostSums& sums) {
   std::string out;
-  const std::uint64_t missing =
-      sums.without_input + sums.without_read + sums.without_write + sums.without_output;
+  const std::uint64_t missing = sums.without_input + sums.without_read + sums.without_write +
+                                sums.without_output + sums.without_searches;
   if (calls_of(sums, Authority::lower_bound) + missing > 0) out += "≥";
   if (calls_of(sums, Authority::estimate) > 0) out += "~";
   if (calls_of(sums, Authority::derived) > 0) out += "*";
@@ -155,6 +155,10 @@ void print_notes(std::ostream& out, const CostReport& report, const CostPrinting
         std::pair{total.without_output, "output"}}) {
     if (n > 0) out << fmt::format("≥ lower bound: {} did not report the {}\n", calls(n), what);
   }
+  if (const auto n = total.without_searches; n > 0) {
+    out << fmt::format("≥ lower bound: {} may have made more web searches than the log tells\n",
+                       calls(n));
+  }
   if (const auto n = calls_of(total, Authority::estimate); n > 0) {
     out << fmt::format("~ estimate: {} with figures that only resemble usage\n", calls(n));
   }
@@ -217,6 +221,7 @@ void write_sums(JsonWriter& out, const CostSums& sums) {
   out.member("without_cache_read", sums.without_read);
   out.member("without_cache_write", sums.without_write);
   out.member("without_output", sums.without_output);
+  out.member("without_web_searches", sums.without_searches);
 }
 
 /// One row is one line, and no name drives the terminal: control characters become "\x1b".
@@ -291,8 +296,8 @@ void print_cost_csv(std::ostream& out, const CostReport& report, const CostPrint
   for (const GroupBy group : printing.by) out << name_of(group) << ',';
   out << "calls,input,cache_read,cache_write_5m,cache_write_1h,cache_write,output,web_searches,"
          "cost_low_usd,cost_high_usd,unpriced_calls,unpriced_tokens,without_usage,without_input,"
-         "without_cache_read,without_cache_write,without_output,exact,derived,lower_bound,"
-         "estimate\r\n";
+         "without_cache_read,without_cache_write,without_output,without_web_searches,exact,derived,"
+         "lower_bound,estimate\r\n";
   for (const CostRow& row : report.rows) {
     for (const std::string& key : row.keys) out << csv_cell(key) << ',';
     out << row.sums.calls << ',';
@@ -300,7 +305,8 @@ void print_cost_csv(std::ostream& out, const CostReport& report, const CostPrint
     out << row.sums.cost.low.exact() << ',' << row.sums.cost.high.exact() << ','
         << row.sums.unpriced_calls << ',' << row.sums.unpriced_tokens << ','
         << row.sums.without_usage << ',' << row.sums.without_input << ',' << row.sums.without_read
-        << ',' << row.sums.without_write << ',' << row.sums.without_output;
+        << ',' << row.sums.without_write << ',' << row.sums.without_output << ','
+        << row.sums.without_searches;
     for (const std::uint64_t count : row.sums.by_authority) out << ',' << count;
     out << "\r\n";
   }

@@ -60,6 +60,7 @@ constexpr std::array<std::optional<std::uint64_t> replay::CallUsage::*, 9> kFigu
     &replay::CallUsage::web_searches};
 constexpr std::uint16_t kFromBit = 1u << 9;
 constexpr std::uint16_t kToBit = 1u << 10;
+constexpr std::uint16_t kSearchesOpenBit = 1u << 11;
 constexpr std::size_t kOutputFigure = 6;
 
 /// What decides between copies; the greater counts.
@@ -138,6 +139,7 @@ class Collector {
     }
     if (call.compacted_from) made.present |= kFromBit;
     if (call.compacted_to) made.present |= kToBit;
+    if (call.usage.searches_open) made.present |= kSearchesOpenBit;
     made.compacted_from = call.compacted_from.value_or(0);
     made.compacted_to = call.compacted_to.value_or(0);
     made.after_compaction = call.after_compaction;
@@ -175,6 +177,7 @@ class Collector {
     for (std::size_t i = 0; i < kFigures.size(); ++i) {
       if ((kept.present & (1u << i)) != 0) call.usage.*kFigures[i] = kept.figures[i];
     }
+    call.usage.searches_open = (kept.present & kSearchesOpenBit) != 0;
     call.usage.authority = kept.authority;
     call.usage.service_tier = *kept.tier;
     call.usage.speed = *kept.speed;

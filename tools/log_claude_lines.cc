@@ -92,6 +92,7 @@ replay::CallUsage claude_usage(JsonSpan usage, Figures& figures) {
       made.reasoning = figures.count("thinking_tokens", value["thinking_tokens"]);
     } else if (key == "server_tool_use") {
       made.web_searches = figures.count("web_search_requests", value["web_search_requests"]);
+      made.searches_open = !made.web_searches;
     } else if (key == "service_tier") {
       made.service_tier = value.text();
     } else if (key == "speed") {

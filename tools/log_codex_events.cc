@@ -66,6 +66,15 @@ void CodexThread::flush() {
   emit(std::move(done));
 }
 
+replay::CallUsage CodexThread::usage_of(const Counted& counted) {
+  replay::CallUsage usage = counted.count.tokens.usage();
+  usage.authority = counted.count.authority;
+  // One item may stand for several searches.
+  usage.web_searches = counted.response.searches;
+  usage.searches_open = usage.web_searches.has_value();
+  return usage;
+}
+
 void CodexThread::emit(Counted counted) {
   const std::string key = id() + "/" + counted.count.key;
   const bool recorded = counted.count.key == counted.count.record;
@@ -91,7 +100,7 @@ void CodexThread::emit(Counted counted) {
   call.ended_at = counted.at;
   // Items that no figures followed used something, too: it is not known, and not zero.
   const bool known = counted.count.tokens.billed() || !counted.count.response_id.empty();
-  if (known) call.usage = counted.count.tokens.usage();
+  if (known) call.usage = usage_of(counted);
   call.usage.authority = counted.count.authority;
   if (known) call.usage.service_tier = tier_;
   call.after_compaction = after_compaction_ && !compaction;
@@ -207,8 +216,7 @@ void CodexThread::emit_events(Counted& counted, const std::string& stable_id,
   responded.blocks = blocks_of(counted.response);
   responded.stop =
       counted.response.tools.empty() ? schema::StopReason::end : schema::StopReason::tool_calls;
-  replay::CallUsage usage = counted.count.tokens.usage();
-  usage.authority = counted.count.authority;
+  replay::CallUsage usage = usage_of(counted);
   usage.service_tier = tier_;
   const bool known = (counted.count.tokens.billed() || !counted.count.raw.empty()) &&
                      !unusable_.contains(counted.count.record);

@@ -268,6 +268,9 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
   open_->last_at = line.at;
   open_->items.emplace_back(line.payload.raw());
   if (is_codex_call(line.payload)) open_->tools.push_back(codex_tool(line.payload));
+  if (const auto searches = codex_searches(line.payload)) {
+    open_->searches = open_->searches.value_or(0) + *searches;
+  }
   append_message(line.payload.raw());
   if (line.kind.is("message") && !reading_.usage_only())
     last_answer_ = codex_text(line.payload["content"]);

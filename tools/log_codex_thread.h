@@ -32,6 +32,7 @@ class CodexThread {
     std::size_t slot = 0;  // messages before the answer
     std::vector<std::string> items;
     std::vector<std::string> tools;
+    std::optional<std::uint64_t> searches;  // on the web, at least
     Origin origin;
     bool input_after = false;
   };
@@ -68,6 +69,7 @@ class CodexThread {
   void give_held();
   bool waits() const;
   void emit(Counted counted);
+  static replay::CallUsage usage_of(const Counted& counted);
   void emit_events(Counted& counted, const std::string& stable_id, const std::string& lineage);
   schema::ModelRequestedT request_of(const Counted& counted, const std::string& lineage);
   std::vector<std::unique_ptr<schema::BlockT>> blocks_of(const Response& response);

@@ -44,6 +44,8 @@ CallTable table_of(const std::vector<Given>& all) {
     call.served_model = it.model;
     call.started_at = *it.when == '\0' ? 0 : at(it.when);
     call.usage = split(it.input, 0, 0, 0, 0);
+    // Some may have searched the web more often than they told.
+    call.usage.searches_open = it.id % 7 == 0;
     call.tools_called = it.tools;
     table.add(call);
   }
@@ -164,6 +166,7 @@ TEST_CASE("a report is the same on one thread and on several") {
   // Every third triple is of the right day, every third one has no date.
   CHECK(one.total.calls == kCalls / 3);
   CHECK(one.undated_left_out == kCalls / 3);
+  CHECK(one.total.without_searches > 0);
   CHECK(many.total == one.total);
   CHECK(many.undated_left_out == one.undated_left_out);
   REQUIRE(many.rows.size() == 6);

@@ -191,9 +191,9 @@ TEST_CASE("cost: CSV quotes what needs it") {
   CHECK(run.out ==
         "model,calls,input,cache_read,cache_write_5m,cache_write_1h,cache_write,output,"
         "web_searches,cost_low_usd,cost_high_usd,unpriced_calls,unpriced_tokens,without_usage,"
-        "without_input,without_cache_read,without_cache_write,without_output,exact,derived,"
-        "lower_bound,estimate\r\n"
-        "claude-opus-5-5,1,1000,0,0,0,0,0,0,0.004,0.004,0,0,0,0,0,0,0,1,0,0,0\r\n");
+        "without_input,without_cache_read,without_cache_write,without_output,"
+        "without_web_searches,exact,derived,lower_bound,estimate\r\n"
+        "claude-opus-5-5,1,1000,0,0,0,0,0,0,0.004,0.004,0,0,0,0,0,0,0,0,1,0,0,0\r\n");
   Told odd = told(1, 0, 0);
   odd.model = "a,\"b\"";
   Cli other;
@@ -335,7 +335,7 @@ TEST_CASE("cost: mistakes say what to do") {
   CHECK_THAT(error_of(cli, {"cost", "--timezone", "Berlin"}),
              Contains("there is no time zone 'Berlin'"));
   CHECK(error_of(cli, {"cost", "--since", "2026-10-16", "--until", "2026-10-14"}) ==
-        "daybook: --until must not be before --since\n");
+        "daybook: --until must be after --since\n");
   CHECK(error_of(cli, {"cost", "--json", "--csv"}) ==
         "daybook: --json and --csv exclude each other\n");
   CHECK_THAT(error_of(cli, {"cost", "--explain", "site:x"}), Contains("is not a call"));

@@ -286,6 +286,35 @@ TEST_CASE("import: a log imported behind every line is what it is at once") {
   check_growing({"trajectory.json", 3, atif});
 }
 
+TEST_CASE("import: a response cut between blocks of equal output keeps all its tools") {
+  const auto block = [](const std::string& uuid, const std::string& content) {
+    return fmt::format(
+        R"({{"type":"assistant","sessionId":"g1","uuid":"{0}","requestId":"r1","timestamp":)"
+        R"("2026-10-01T10:00:01Z","cwd":"/p","message":{{"id":"m1","role":"assistant","model":)"
+        R"("claude-sonnet-5","content":[{1}],"usage":{{"input_tokens":3,)"
+        R"("cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":90}}}}}})"
+        "\n",
+        uuid, content);
+  };
+  const Lines lines = {
+      R"({"type":"user","sessionId":"g1","uuid":"u1","timestamp":"2026-10-01T10:00:00Z",)"
+      R"("cwd":"/p","message":{"role":"user","content":"go"}})"
+      "\n",
+      block("a1", R"({"type":"text","text":"Looking."})"),
+      block("a2", R"({"type":"tool_use","id":"t1","name":"Read","input":{}})"),
+      block("a3", R"({"type":"tool_use","id":"t2","name":"Grep","input":{}})")};
+  const TempDir dir;
+  const fs::path file = dir.path() / "g1.jsonl";
+  Cli cli;
+  for (std::size_t count = 1; count <= lines.size(); ++count) {
+    write_file(file, joined(lines, 0, count));
+    import(cli, {file.string()});
+  }
+  const auto rows = json_lines(cli.run({"cost", "--by", "tool", "--json"}).out);
+  CHECK(rows.at(0)["tool"] == "Grep+Read");
+  CHECK(rows == json_lines(cli.run({"cost", "--by", "tool", "--json", file.string()}).out));
+}
+
 TEST_CASE("import: a counter that a record confirms later is one call") {
   const Lines lines = codex_confirmed();
   const TempDir dir;
