@@ -36,14 +36,9 @@ schema::CacheTtl written_ttl(const CacheCall& call) {
   return schema::CacheTtl::none;
 }
 
-CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCall& call,
-                              const CacheRules& rules) const {
-  const Step& last = chain.last;
-  const std::uint64_t read = call.read();
-  if (call.after_compaction) return CauseSet::sole(Leaf::compaction);
-  // What changed the scope, or let time pass, explains a read of nothing whatever else happened.
-  const std::uint64_t slack = tolerance(rules);
-  const bool nothing = read < slack;
+/// Causes that keep a call from reading what the last one left, whatever it was.
+std::vector<Leaf> CacheLadder::certain_causes(const Step& last, const Step& now) {
+  const CacheRules& rules = *now.rules;
   const auto changed = [&](ScopePart part, const std::string& a, const std::string& b) {
     return rules.scope[static_cast<std::size_t>(part)] == RuleTruth::yes && a != b && !a.empty() &&
            !b.empty();
@@ -59,20 +54,39 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
       now.ttl != schema::CacheTtl::none && last.ttl != now.ttl) {
     certain.push_back(Leaf::marker_ttl_flip);
   }
-  const RuleRange life = rules.life_s(last.ttl);
-  const bool timed = now.start != 0 && last.start != 0;
-  const std::int64_t gap = now.start - last.start;
-  const std::int64_t idle = now.start - last.end;
-  const Leaf expiry =
-      idle < static_cast<std::int64_t>(life.least) * kSecond ? Leaf::ttl_by_generation : Leaf::ttl;
-  if (timed && gap >= static_cast<std::int64_t>(life.most) * kSecond) certain.push_back(expiry);
-  if (timed && rules.readable_at_first_byte && last.first_byte > now.start) {
+  if (now.start == 0 || last.start == 0) return certain;
+  const auto most = static_cast<std::int64_t>(last.rules->life_s(last.ttl).most) * kSecond;
+  if (now.start - last.start >= most) certain.push_back(expiry_of(last, now));
+  if (last.rules->readable_at_first_byte && last.first_byte > now.start) {
     certain.push_back(Leaf::concurrency);
   }
-  if (!certain.empty()) return CauseSet::of(CauseSet::Relation::joint, std::move(certain));
+  return certain;
+}
+
+bool CacheLadder::may_have_expired(const Step& last, const Step& now) {
+  const auto least = static_cast<std::int64_t>(last.rules->life_s(last.ttl).least) * kSecond;
+  return now.start != 0 && last.start != 0 && now.start - last.start >= least;
+}
+
+/// T1, or T2 where it was the answer that took so long.
+Leaf CacheLadder::expiry_of(const Step& last, const Step& now) {
+  const auto least = static_cast<std::int64_t>(last.rules->life_s(last.ttl).least) * kSecond;
+  return now.start - last.end < least ? Leaf::ttl_by_generation : Leaf::ttl;
+}
+
+CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCall& call) const {
+  const Step& last = chain.last;
+  const std::uint64_t read = call.read();
+  if (call.after_compaction) return CauseSet::sole(Leaf::compaction);
+  // What changed the scope, or let time pass, explains a read of nothing whatever else happened.
+  const std::uint64_t slack = tolerance(*now.rules);
+  const bool nothing = read < slack;
+  if (auto certain = certain_causes(last, now); !certain.empty()) {
+    return CauseSet::of(CauseSet::Relation::joint, std::move(certain));
+  }
 
   std::vector<Leaf> possible;
-  if (timed && gap >= static_cast<std::int64_t>(life.least) * kSecond) possible.push_back(expiry);
+  if (may_have_expired(last, now)) possible.push_back(expiry_of(last, now));
   const auto add = [&](std::initializer_list<std::string_view> families) {
     const auto more = leaves_of(families);
     possible.insert(possible.end(), more.begin(), more.end());
@@ -88,7 +102,7 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
     // Without a rung behind the system prompt the messages may be meant, too.
     add({"P2", "P3", "P4", "P5", "P6", "P8", "S1", "U1"});
     // What is known to have been cached was long enough.
-    if (!rules.reports_writes && last.cached < rules.min_tokens.most) add({"P7"});
+    if (!last.rules->reports_writes && last.cached < last.rules->min_tokens.most) add({"P7"});
   } else {
     // Up to the end of an earlier call: the history diverged behind it. Anywhere else may be the
     // end of the system prompt or of the tools.
@@ -97,8 +111,33 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
     });
     add({"E3", "P4", "P6", "S1", "U1"});
     if (!on_rung) add({"P3", "P5"});
+    // Where any prefix counts, some of the tools may have been read.
+    if (!on_rung && now.rules->lookup == CacheLookup::prefix) add({"P2"});
   }
   return CauseSet::of(CauseSet::Relation::one_of, std::move(possible));
+}
+
+/// Of less than a block. From the smallest block on, and where nothing was read, it may also be
+/// what changed, or the time, that kept it from being read.
+CauseSet CacheLadder::rounding(std::uint64_t lost, const Step& last, const Step& now,
+                               const CacheCall& call) {
+  const RuleRange& block = last.rules->granularity;
+  if (call.read() > 0 || lost < std::max<std::uint64_t>(block.least, 1)) {
+    return CauseSet::sole(Leaf::granularity);
+  }
+  auto leaves = certain_causes(last, now);
+  if (call.after_compaction) leaves.push_back(Leaf::compaction);
+  if (may_have_expired(last, now)) leaves.push_back(expiry_of(last, now));
+  leaves.push_back(Leaf::granularity);
+  return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
+}
+
+/// What the last call left was shorter than what is cached at all, whatever else happened.
+CauseSet CacheLadder::too_short(const Step& last, const Step& now, const CacheCall& call) {
+  auto leaves = certain_causes(last, now);
+  if (call.after_compaction) leaves.push_back(Leaf::compaction);
+  leaves.push_back(Leaf::below_minimum);
+  return CauseSet::of(CauseSet::Relation::joint, std::move(leaves));
 }
 
 void CacheLadder::remember(Chain& chain, const Step& now, const CacheCall& call) {
@@ -137,6 +176,39 @@ bool CacheLadder::contradicts(const Chain& chain, const Step& now, const CacheCa
   return more;
 }
 
+/// What the call before left is what its own rules let it leave.
+void CacheLadder::find_losses(Finding& finding, const Chain& chain, const Step& now,
+                              const CacheCall& call) const {
+  const Step& last = chain.last;
+  const CacheRules& rules = *last.rules;
+  const std::uint64_t read = std::min(call.read(), now.input);
+  finding.since = last.start;
+  finding.life_s = rules.life_s(last.ttl).least;
+  const std::uint64_t common = std::min(last.cached, now.input);
+  if (!call.usage.cache_read) {
+    finding.reusable = servable(common, rules);
+    if (finding.reusable > 0) {
+      finding.lost.emplace_back(CauseSet::sole(Leaf::unmeasured), finding.reusable);
+    }
+    return;
+  }
+  if (last.cached == 0 && rules.reports_writes && read == 0) {
+    // The call before left nothing: it was too short, or had no marker.
+    if (!last.cached_known) return;
+    finding.reusable = std::min(last.input, now.input);
+    finding.lost.emplace_back(left_nothing(last.input, rules), finding.reusable);
+    return;
+  }
+  const bool short_of_it = !rules.reports_writes && common < rules.min_tokens.least;
+  finding.reusable = short_of_it ? common : servable(common, rules);
+  if (read >= finding.reusable) return;
+  const std::uint64_t lost = finding.reusable - read;
+  finding.lost.emplace_back(short_of_it               ? too_short(last, now, call)
+                            : lost < tolerance(rules) ? rounding(lost, last, now, call)
+                                                      : explain(chain, now, call),
+                            lost);
+}
+
 CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& rules) {
   const std::uint64_t input = *call.input();
   const std::uint64_t read = std::min(call.read(), input);
@@ -151,39 +223,13 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
            call.scope.tier,
            call.scope.provider,
            call.scope.region,
-           written_ttl(call)};
+           written_ttl(call),
+           &rules};
   if (now.ttl == schema::CacheTtl::none && chain.any) now.ttl = chain.last.ttl;
   Finding finding;
   finding.first = !chain.any;
   finding.contradicted = contradicts(chain, now, call, rules);
-  const Step& last = chain.last;
-  if (chain.any) {
-    finding.since = last.start;
-    finding.life_s = rules.life_s(last.ttl).least;
-  }
-  if (chain.any && !call.usage.cache_read) {
-    finding.reusable = servable(std::min(last.cached, input), rules);
-    if (finding.reusable > 0) {
-      finding.lost.emplace_back(CauseSet::sole(Leaf::unmeasured), finding.reusable);
-    }
-  } else if (chain.any && last.cached == 0 && rules.reports_writes && read == 0) {
-    // The call before left nothing: it was too short, or had no marker.
-    if (last.cached_known) {
-      finding.reusable = std::min(last.input, input);
-      finding.lost.emplace_back(left_nothing(last.input, rules), finding.reusable);
-    }
-  } else if (chain.any) {
-    const std::uint64_t common = std::min(last.cached, input);
-    const bool short_of_it = !rules.reports_writes && common < rules.min_tokens.least;
-    finding.reusable = short_of_it ? common : servable(common, rules);
-    if (read < finding.reusable) {
-      const std::uint64_t lost = finding.reusable - read;
-      finding.lost.emplace_back(short_of_it               ? CauseSet::sole(Leaf::below_minimum)
-                                : lost < tolerance(rules) ? CauseSet::sole(Leaf::granularity)
-                                                          : explain(chain, now, call, rules),
-                                lost);
-    }
-  }
+  if (chain.any) find_losses(finding, chain, now, call);
   remember(chain, now, call);
   return finding;
 }

@@ -24,7 +24,8 @@ class CacheLadder {
     std::vector<std::pair<CauseSet, std::uint64_t>> lost;
   };
 
-  /// `call` must have input(). Calls of a chain come in the order of their starts.
+  /// `call` must have input(). Calls of a chain come in the order of their starts. `rules` must
+  /// outlive the ladder.
   Finding take(const CacheCall& call, const CacheRules& rules);
   /// A call without input(): what it left is not known, and it kept alive what was there.
   void pass(const CacheCall& call);
@@ -42,6 +43,7 @@ class CacheLadder {
     std::string provider;
     std::string region;
     schema::CacheTtl ttl = schema::CacheTtl::none;
+    const CacheRules* rules = nullptr;  // by which it was served
   };
   struct Chain {
     bool any = false;
@@ -51,8 +53,15 @@ class CacheLadder {
     std::uint64_t used = 0;
   };
 
-  CauseSet explain(const Chain& chain, const Step& now, const CacheCall& call,
-                   const CacheRules& rules) const;
+  CauseSet explain(const Chain& chain, const Step& now, const CacheCall& call) const;
+  static std::vector<Leaf> certain_causes(const Step& last, const Step& now);
+  static bool may_have_expired(const Step& last, const Step& now);
+  static Leaf expiry_of(const Step& last, const Step& now);
+  static CauseSet rounding(std::uint64_t lost, const Step& last, const Step& now,
+                           const CacheCall& call);
+  static CauseSet too_short(const Step& last, const Step& now, const CacheCall& call);
+  void find_losses(Finding& finding, const Chain& chain, const Step& now,
+                   const CacheCall& call) const;
   bool contradicts(const Chain& chain, const Step& now, const CacheCall& call,
                    const CacheRules& rules);
   void remember(Chain& chain, const Step& now, const CacheCall& call);

@@ -13,7 +13,7 @@ struct Paid {
   std::uint64_t tokens = 0;
   Money rate;
 };
-using PaidList = std::array<Paid, 3>;
+using PaidList = std::array<Paid, 4>;
 
 /// Extra cost of the tokens from `from` to `to`, of `all` that were paid, spread in proportion.
 /// Whole tokens: what one portion rounds off the next one has.
@@ -46,17 +46,6 @@ Money in_order(const PaidList& paid, std::uint64_t tokens, Money read) {
   return sum;
 }
 
-/// Fees that no token bears.
-void add_searches(CallMoney& money, std::uint64_t searches, const CacheRates& rates) {
-  if (!rates.search) {
-    money.unpriced_searches = searches;
-    return;
-  }
-  money.searches = *rates.search * searches;
-  money.total += money.searches;
-  money.ideal += money.searches;
-}
-
 /// Expired tokens are taken to be spread over the classes like all others.
 std::optional<Money> hour_extra(const CallVerdict& verdict, const PaidClasses& classes,
                                 const CacheRates& rates) {
@@ -68,106 +57,165 @@ std::optional<Money> hour_extra(const CallVerdict& verdict, const PaidClasses& c
       expired += portion.tokens;
     }
   }
-  const std::uint64_t all = classes.uncached + classes.write_5m + classes.write_1h;
-  const auto gone = static_cast<std::uint64_t>(static_cast<Int128>(expired) * classes.write_5m /
-                                               std::max<std::uint64_t>(all, 1));
-  return (*rates.write_1h - *rates.write_5m) * (classes.write_5m - gone);
+  const std::uint64_t writes = classes.write_5m + classes.write;
+  const auto gone = static_cast<std::uint64_t>(static_cast<Int128>(expired) * writes /
+                                               std::max<std::uint64_t>(classes.all(), 1));
+  return (*rates.write_1h - *rates.write_5m) * (writes - gone);
+}
+
+/// What is paid, and how it would be were every lost token read.
+struct Tokens {
+  PaidClasses classes;
+  std::uint64_t read = 0;
+  std::uint64_t reads = 0;  // with the lost ones
+  std::uint64_t output = 0;
+};
+
+bool all_priced(const CacheRates& rates, const Tokens& tokens) {
+  const auto known = [](const std::optional<Money>& rate, std::uint64_t count) {
+    return rate.has_value() || count == 0;
+  };
+  return known(rates.uncached, tokens.classes.uncached) && known(rates.read, tokens.reads) &&
+         known(rates.write_5m, tokens.classes.write_5m) &&
+         known(rates.write_1h, tokens.classes.write_1h) &&
+         known(rates.write, tokens.classes.write) && known(rates.output, tokens.output);
+}
+
+struct RatesEnds {
+  CacheRates low, high;
+};
+
+/// `counts`: which tokens may be of other classes.
+RatesEnds both_ends(const CallRates& rates, const ClassCounts& counts) {
+  RatesEnds out;
+  const auto price = [&](std::optional<Money> CacheRates::*into, TokenClass what) {
+    const auto one = price_tokens(rates, counts, what, 1);
+    if (!one) return;
+    out.low.*into = one->low;
+    out.high.*into = one->high;
+  };
+  price(&CacheRates::uncached, TokenClass::input);
+  price(&CacheRates::read, TokenClass::cache_read);
+  price(&CacheRates::write, TokenClass::cache_write);
+  price(&CacheRates::write_5m, TokenClass::cache_write_5m);
+  price(&CacheRates::write_1h, TokenClass::cache_write_1h);
+  price(&CacheRates::output, TokenClass::output);
+  price(&CacheRates::search, TokenClass::web_search);
+  return out;
+}
+
+/// One end of what a call cost.
+struct End {
+  Money total;
+  Money ideal;
+  std::vector<Money> points;    // by portion
+  std::vector<Money> cheapest;  // by portion
+  std::vector<Money> dearest;   // by portion
+};
+
+End end_of(const CallVerdict& verdict, const CacheRates& rates, const Tokens& tokens,
+           Money searches) {
+  End made;
+  const Money read = rates.read.value_or(Money());
+  const PaidClasses& classes = tokens.classes;
+  const PaidList paid = {{{classes.uncached, rates.uncached.value_or(Money())},
+                          {classes.write_5m, rates.write_5m.value_or(Money())},
+                          {classes.write_1h, rates.write_1h.value_or(Money())},
+                          {classes.write, rates.write.value_or(Money())}}};
+  const Money besides = rates.output.value_or(Money()) * tokens.output + searches;
+  made.total = read * tokens.read + besides;
+  for (const Paid& each : paid) made.total += each.rate * each.tokens;
+  PaidList cheapest = paid;
+  std::ranges::sort(cheapest, {}, &Paid::rate);
+  PaidList dearest = paid;
+  std::ranges::sort(dearest, std::greater{}, &Paid::rate);
+  const std::uint64_t all = std::max<std::uint64_t>(classes.all(), 1);
+  std::uint64_t at = 0;
+  Money wasted;
+  for (const CachePortion& portion : verdict.lost) {
+    made.points.push_back(in_proportion(paid, all, at, at + portion.tokens, read));
+    made.cheapest.push_back(in_order(cheapest, portion.tokens, read));
+    made.dearest.push_back(in_order(dearest, portion.tokens, read));
+    wasted += made.points.back();
+    at += portion.tokens;
+  }
+  // Counted from the other side: what is read for less, and what is then left of each class.
+  made.ideal = read * tokens.reads + besides;
+  made.ideal += in_proportion(paid, all, at, classes.all(), Money());
+  DAYBOOK_CHECK(made.total == made.ideal + wasted);
+  return made;
 }
 
 }  // namespace
 
-Money CallMoney::wasted() const {
-  Money sum;
+MoneyRange CallMoney::wasted() const {
+  MoneyRange sum;
   for (const CacheWaste& each : waste) sum += each.point;
   return sum;
 }
 
 PaidClasses paid_classes(const CacheCall& call) {
-  PaidClasses paid;
-  paid.uncached = call.uncached().value_or(0);
-  paid.write_1h = call.usage.cache_write_1h.value_or(0);
-  const std::uint64_t writes = call.usage.cache_write.value_or(0);
-  paid.write_5m =
-      writes > paid.write_1h ? writes - paid.write_1h : call.usage.cache_write_5m.value_or(0);
-  return paid;
+  const ClassCounts counts = class_counts(call.usage);
+  return {counts[TokenClass::input], counts[TokenClass::cache_write_5m],
+          counts[TokenClass::cache_write_1h], counts[TokenClass::cache_write]};
 }
 
-CacheRates rates_of(const PriceBook& book, const CacheCall& call) {
+CallPrice price_of(const PriceBook& book, const CacheCall& call) {
   return CallPrices(book).of(call);
 }
 
-CacheRates CallPrices::of(const CacheCall& call) {
-  CacheRates out;
-  // A count that cannot be right has no price.
-  const ClassCounts counts = class_counts(call.usage);
-  if (!counts.plausible) return out;
+CacheRates rates_of(const PriceBook& book, const CacheCall& call) {
+  const auto rows = book.rows_for(call.scope.provider, call.scope.model);
+  const CallCost cost = price_call(rows, call.usage, {call.start, call.start});
+  if (!cost.rates.usable() || !cost.counts.plausible) return {};
+  return both_ends(cost.rates, {}).low;
+}
+
+CallPrice CallPrices::of(const CacheCall& call) {
   const auto [rows, fresh] = rows_.try_emplace({call.scope.provider, call.scope.model});
   if (fresh) rows->second = book_.rows_for(call.scope.provider, call.scope.model);
-  const CallRates rates =
-      call_rates(rows->second, call.usage, call.input().value_or(counts.whole_input()),
-                 {call.start, call.start});
-  if (!rates.usable()) return out;
-  const auto price = [&](TokenClass what) -> std::optional<Money> {
-    const auto one = rates.price(what, 1);
-    return one ? std::optional(one->low) : std::nullopt;
-  };
-  out.uncached = price(TokenClass::input);
-  out.read = price(TokenClass::cache_read);
-  out.write_5m = price(TokenClass::cache_write_5m);
-  if (!out.write_5m) out.write_5m = price(TokenClass::cache_write);
-  out.write_1h = price(TokenClass::cache_write_1h);
-  out.output = price(TokenClass::output);
-  out.search = price(TokenClass::web_search);
+  const CallCost cost = price_call(rows->second, call.usage, {call.start, call.start});
+  CallPrice out;
+  out.total = cost.total;
+  out.unpriced_tokens = cost.unpriced_tokens;
+  out.unpriced_searches = cost.unpriced_searches;
+  // A count that cannot be right has no price.
+  if (!cost.rates.usable() || !cost.counts.plausible) return out;
+  RatesEnds ends = both_ends(cost.rates, cost.counts);
+  out.low = std::move(ends.low);
+  out.high = std::move(ends.high);
   return out;
 }
 
-CallMoney money_of(const CallVerdict& verdict, const CacheRates& rates) {
+CallMoney money_of(const CallVerdict& verdict, const CallPrice& price) {
   const CacheCall& call = *verdict.call;
   CallMoney money;
   money.waste.resize(verdict.lost.size());
-  const PaidClasses classes = paid_classes(call);
-  const std::uint64_t output = call.usage.output.value_or(0);
-  const std::uint64_t read_here = verdict.measured ? verdict.read : call.read();
-  const std::uint64_t reads = read_here + verdict.lost_tokens();
-  const auto known = [](const std::optional<Money>& rate, std::uint64_t tokens) {
-    return rate.has_value() || tokens == 0;
-  };
-  const std::uint64_t all = classes.uncached + classes.write_5m + classes.write_1h;
-  // Figures that contradict each other cannot be priced either.
-  const bool whole = !verdict.measured || all + read_here == verdict.input;
-  money.priced = whole && known(rates.uncached, classes.uncached) && known(rates.read, reads) &&
-                 known(rates.write_5m, classes.write_5m) &&
-                 known(rates.write_1h, classes.write_1h) && known(rates.output, output);
-  add_searches(money, call.usage.web_searches.value_or(0), rates);
+  money.unpriced_tokens = price.unpriced_tokens;
+  money.unpriced_searches = price.unpriced_searches;
+  money.searches = price.low.search.value_or(Money()) * call.usage.web_searches.value_or(0);
+  Tokens tokens;
+  tokens.classes = paid_classes(call);
+  tokens.read = verdict.measured ? verdict.read : call.read();
+  tokens.reads = tokens.read + verdict.lost_tokens();
+  tokens.output = call.usage.output.value_or(0);
+  // Of figures that contradict each other nobody knows what was lost.
+  const bool whole = !verdict.measured || tokens.classes.all() + call.read() == verdict.input;
+  money.priced = whole && all_priced(price.low, tokens) && all_priced(price.high, tokens);
   if (!money.priced) {
-    money.unpriced_tokens = std::max(verdict.input, all + read_here) + output;
+    money.total = money.ideal = price.total;
     return money;
   }
-  const Money read = rates.read.value_or(Money());
-  PaidList paid = {{{classes.uncached, rates.uncached.value_or(Money())},
-                    {classes.write_5m, rates.write_5m.value_or(Money())},
-                    {classes.write_1h, rates.write_1h.value_or(Money())}}};
-  const Money answer = rates.output.value_or(Money()) * output;
-  money.total += read * read_here + answer;
-  for (const Paid& each : paid) money.total += each.rate * each.tokens;
-  PaidList cheapest = paid;
-  std::ranges::sort(cheapest, {}, &Paid::rate);
-  PaidList dearest = paid;
-  std::ranges::sort(dearest, std::greater{}, &Paid::rate);
-  std::uint64_t at = 0;
-  for (std::size_t i = 0; i < verdict.lost.size(); ++i) {
-    const std::uint64_t tokens = verdict.lost[i].tokens;
-    money.waste[i] = {in_proportion(paid, all, at, at + tokens, read),
-                      in_order(cheapest, tokens, read), in_order(dearest, tokens, read)};
-    at += tokens;
+  const End low = end_of(verdict, price.low, tokens, money.searches);
+  const End high = end_of(verdict, price.high, tokens, money.searches);
+  money.total = {low.total, high.total};
+  money.ideal = {low.ideal, high.ideal};
+  for (std::size_t i = 0; i < money.waste.size(); ++i) {
+    money.waste[i] = {{low.points[i], high.points[i]}, low.cheapest[i], high.dearest[i]};
   }
-  // Counted from the other side: what is read for less, and what is then left of each class.
-  money.ideal += read * reads + answer;
-  money.ideal += in_proportion(paid, std::max<std::uint64_t>(all, 1), at, all, Money());
-  DAYBOOK_CHECK(money.total == money.ideal + money.wasted());
-  money.hour_extra = hour_extra(verdict, classes, rates);
-  money.ping = read * reads;
-  money.writes_missing = !call.writes_told() && (rates.write_5m || rates.write_1h);
+  money.hour_extra = hour_extra(verdict, tokens.classes, price.low);
+  money.ping = price.low.read.value_or(Money()) * tokens.reads;
+  money.writes_missing = !call.writes_told() && (price.low.write_5m || price.low.write_1h);
   return money;
 }
 

@@ -26,6 +26,10 @@ Money won_by_hours(const HourSum& session, Leaf leaf) {
 
 }  // namespace
 
+bool dearer(const MoneyRange& a, const MoneyRange& b) {
+  return std::tie(a.high, a.low) > std::tie(b.high, b.low);
+}
+
 std::string introduced_by(const CallVerdict& verdict, const CachePortion& portion) {
   static constexpr std::string_view kNamed[] = {"P1", "P2", "P3", "P4", "P5", "P8", "E2", "E3"};
   if (portion.causes.relation == CauseSet::Relation::one_of) return "not decided";
@@ -46,7 +50,7 @@ std::string call_name(const std::string& session, std::uint64_t version, const s
 
 void CacheReport::keep(CostlyCall call) {
   const auto before = [](const CostlyCall& a, const CostlyCall& b) {
-    if (a.waste != b.waste) return a.waste > b.waste;
+    if (a.waste != b.waste) return dearer(a.waste, b.waste);
     if (a.lost != b.lost) return a.lost > b.lost;
     return std::tie(a.session, a.version) < std::tie(b.session, b.version);
   };
@@ -108,10 +112,11 @@ void CacheReport::note_money(const CallVerdict& verdict, const CallMoney& money)
   without_usage += any ? 0 : 1;
   without_output += any && !call.usage.output ? 1 : 0;
   without_write += verdict.measured && money.writes_missing ? 1 : 0;
+  without_searches += any && call.usage.searches_open ? 1 : 0;
   total += money.total;
   ideal += money.ideal;
   unpriced_tokens += money.unpriced_tokens;
-  unpriced_calls += money.priced ? 0 : 1;
+  unpriced_calls += money.unpriced_tokens > 0 ? 1 : 0;
   searches += call.usage.web_searches.value_or(0);
   search_fees += money.searches;
   unpriced_searches += money.unpriced_searches;
@@ -135,7 +140,7 @@ void CacheReport::note_hours(const CallVerdict& verdict, const CallMoney& money)
     if (causes.relation != CauseSet::Relation::sole) continue;
     const Leaf leaf = causes.leaves.front();
     if (remedy_cost(leaf) != RemedyCost::hour) continue;
-    const Money lost_here = money.waste[i].point;
+    const Money lost_here = money.waste[i].point.low;
     if (within) sum.won[leaf] += lost_here;
     if (!pings) continue;
     auto& pinged = within ? sum.pinged : sum.pinged_long;
@@ -152,7 +157,7 @@ std::optional<Money> CacheReport::recoverable(const CauseSet& causes) const {
   };
   if (costs(RemedyCost::none)) return Money();
   if (costs(RemedyCost::unknown)) return {};
-  if (!costs(RemedyCost::hour)) return found->second.waste;
+  if (!costs(RemedyCost::hour)) return found->second.waste.low;
   if (causes.relation == CauseSet::Relation::joint) return {};
   const Leaf leaf = causes.leaves.front();
   Money sum;
@@ -171,7 +176,7 @@ std::optional<Money> CacheReport::recoverable(const CauseSet& causes) const {
     }
   }
   if (!told) return {};
-  return std::min(sum, found->second.waste);
+  return std::min(sum, found->second.waste.low);
 }
 
 Money CacheReport::recoverable() const {
@@ -184,12 +189,14 @@ bool CacheReport::conserved() const {
   std::uint64_t new_tokens = 0;
   for (const auto& [code, sum] : fresh) new_tokens += sum.tokens;
   std::uint64_t attributed = 0;
-  Money wasted;
+  MoneyRange wasted;
   for (const auto& [causes, sum] : by_cause) {
     attributed += sum.tokens;
     wasted += sum.waste;
   }
-  return input == read + attributed + new_tokens && total == ideal + wasted;
+  MoneyRange again = ideal;
+  again += wasted;
+  return input == read + attributed + new_tokens && total == again;
 }
 
 }  // namespace daybook::replay

@@ -15,7 +15,7 @@ namespace daybook::replay {
 struct CacheSum {
   std::uint64_t calls = 0;
   std::uint64_t tokens = 0;
-  Money waste;
+  MoneyRange waste;
   std::uint64_t unpriced_tokens = 0;  // of `tokens`
 };
 
@@ -35,8 +35,8 @@ struct SessionSum {
   std::uint64_t input = 0;
   std::uint64_t read = 0;
   std::uint64_t lost = 0;
-  Money total;
-  Money waste;
+  MoneyRange total;
+  MoneyRange waste;
   std::set<schema::Evidence> evidence;
 };
 
@@ -52,9 +52,12 @@ struct CostlyCall {
   std::string introduced;  // what brought the change
   std::uint64_t lost = 0;
   std::uint64_t input = 0;
-  Money waste;
+  MoneyRange waste;
   bool priced = false;
 };
+
+/// The order of costs that have two ends.
+bool dearer(const MoneyRange& a, const MoneyRange& b);
 
 /// As people name a call: "SESSION:VERSION", or the id of a call that is not in a journal.
 std::string call_name(const std::string& session, std::uint64_t version, const std::string& id);
@@ -70,18 +73,20 @@ class CacheReport {
   std::uint64_t without_usage = 0;     // of them, those that reported nothing
   std::uint64_t without_write = 0;     // measured, but for the writes: a lower bound
   std::uint64_t without_output = 0;    // with usage, but not the output's
+  std::uint64_t without_searches = 0;  // may have searched the web more often than they told
   std::uint64_t contradictions = 0;    // read more than the rules allow
   std::uint64_t input = 0;
   std::uint64_t read = 0;
   std::map<std::string, CacheSum> fresh;  // by code: E0, E1
   std::uint64_t lost = 0;
-  Money total;
-  Money ideal;
-  Money waste;
+  /// The two ends add up each for itself: total == ideal + waste.
+  MoneyRange total;
+  MoneyRange ideal;
+  MoneyRange waste;
   std::uint64_t unpriced_tokens = 0;
-  std::uint64_t unpriced_calls = 0;
-  std::uint64_t searches = 0;  // on the web
-  Money search_fees;           // in total and ideal
+  std::uint64_t unpriced_calls = 0;  // with tokens that have no price
+  std::uint64_t searches = 0;        // on the web
+  Money search_fees;                 // in total and ideal
   std::uint64_t unpriced_searches = 0;
   std::map<CauseSet, CacheSum> by_cause;
   std::map<std::string, CacheSum> by_introduced;
@@ -90,7 +95,7 @@ class CacheReport {
   /// What the remedy of a cause would win back, its own cost taken off; never more than its waste.
   /// Arithmetic over the recorded figures, not a simulation: remedies of expiry are taken where
   /// they pay; writes of an hour session by session, pings behind each gap that such writes do not
-  /// bridge. Absent: not to be told.
+  /// bridge. Where a cost has two ends, that of the low one. Absent: not to be told.
   std::optional<Money> recoverable(const CauseSet& causes) const;
   Money recoverable() const;  // of all causes of which it can be told
   /// By the provider's label and our agreement with it.

@@ -106,6 +106,7 @@ void CacheTrial::find_causes() {
                           before_.read() + before_.usage.cache_write.value_or(0) > 0;
   if (const TokenCount count = scale_.at(before_prompt_, *point);
       !was_cached && count.least < before_rules_.min_tokens.most) {
+    too_short_ = count.most < before_rules_.min_tokens.least;
     causes_.push_back({Leaf::below_minimum,
                        fmt::format("about {} tokens, at least {} are cached", count.tokens,
                                    before_rules_.min_tokens.least),
@@ -271,6 +272,8 @@ CacheRead CacheTrial::read(Mask mask, bool fine) {
     options.ignore_life |= leaf == Leaf::ttl || leaf == Leaf::ttl_by_generation;
     options.ignore_readable |= leaf == Leaf::concurrency;
     options.ignore_minimum |= leaf == Leaf::below_minimum;
+    // Then it is the minimum, not a block, that keeps it from being read.
+    options.ignore_granularity |= leaf == Leaf::below_minimum && too_short_;
     if (leaf == Leaf::server_strip) how.strip_before = strip_before(before_, before_rules_);
     if (is_marker_cause(leaf)) {
       const std::size_t goal = *baseline_point();
@@ -320,6 +323,14 @@ void CacheTrial::choose_world() {
 /// Where the transcript ends, several things that it does not show can be the cause.
 CauseSet CacheTrial::undecided(std::uint64_t actual) const {
   if (now_.evidence == schema::Evidence::exact) return CauseSet::sole(Leaf::provider);
+  const bool left_nothing = before_rules_.reports_writes && before_.usage.cache_read == 0U &&
+                            before_.usage.cache_write == 0U;
+  if (left_nothing && !cold_) {
+    auto leaves = leaves_of({"P6.missing", "U1"});
+    const bool short_of_it = before_.input().value_or(0) < before_rules_.min_tokens.most;
+    if (short_of_it) leaves.push_back(Leaf::below_minimum);
+    return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
+  }
   const Prompt prompt = layout(now_, rules_, {});
   const bool before_messages = prompt.points.empty() || actual < scale_.at(prompt, 0).least;
   std::vector<Leaf> leaves =
@@ -328,6 +339,21 @@ CauseSet CacheTrial::undecided(std::uint64_t actual) const {
     const auto system = leaves_of({"P3"});
     leaves.insert(leaves.end(), system.begin(), system.end());
   }
+  // Shorter, although no message is gone: the transcript does not show what was left out.
+  if (!cold_ && before_.input() && *now_.input() < *before_.input()) {
+    const auto cut = leaves_of({"E2", "E3", "P4.deleted"});
+    leaves.insert(leaves.end(), cut.begin(), cut.end());
+  }
+  return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
+}
+
+/// Of less than a block, of which nothing was read. From the smallest block on it may also be a
+/// difference that kept it from being read.
+CauseSet CacheTrial::rounding(std::uint64_t tokens, const CacheRules& rules) const {
+  const bool sure = now_.read() > 0 || tokens < std::max<std::uint64_t>(rules.granularity.least, 1);
+  if (sure || causes_.empty()) return CauseSet::sole(Leaf::granularity);
+  std::vector<Leaf> leaves = {Leaf::granularity};
+  for (const CacheCause& cause : causes_) leaves.push_back(cause.leaf);
   return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
 }
 
@@ -411,9 +437,10 @@ TrialResult CacheTrial::run() {
   }
   const std::uint64_t top = std::max(ideal, actual);
   // Without blocks, or beyond one, it is only the estimate of the tokens that is off.
-  const std::uint64_t block = std::max<std::uint64_t>(rules_.granularity.most, 1);
+  const CacheRules& served_by = rules_for(repaired(all));
+  const std::uint64_t block = std::max<std::uint64_t>(served_by.granularity.most, 1);
   if (const std::uint64_t rest = std::min(raw - std::min(raw, top), block - 1); rest > 0) {
-    result.lost.push_back({CauseSet::sole(Leaf::granularity), rest, {}});
+    result.lost.push_back({rounding(rest, served_by), rest, {}});
   }
   return result;
 }

@@ -41,6 +41,7 @@ class CacheTrial {
   std::vector<CachePortion> split(std::uint64_t from, std::uint64_t ideal);
   CachePortion portion(std::uint64_t level, std::uint64_t tokens);
   CauseSet undecided(std::uint64_t read) const;
+  CauseSet rounding(std::uint64_t tokens, const CacheRules& rules) const;
   std::optional<std::size_t> baseline_point() const;
 
   const CacheCall& before_;
@@ -53,6 +54,7 @@ class CacheTrial {
   const SegmentBytes& bytes_;
   CacheWorld world_;
   std::vector<CacheCause> causes_;
+  bool too_short_ = false;  // the baseline is known to be shorter than what is cached
   Prompt before_prompt_;
   std::map<Mask, std::uint64_t> reach_;
   /// What is read with nothing repaired: as simulated, as it was.

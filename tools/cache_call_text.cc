@@ -88,7 +88,7 @@ void write_remedies(JsonWriter& out, const replay::CallVerdict& verdict,
   out.key("remedies").begin_array();
   for (const auto leaf : portion.causes.leaves) {
     const std::string remedy =
-        decided ? remedy_of(leaf, verdict, money, money.waste[index].point, rules) : std::string();
+        decided ? remedy_of(leaf, verdict, money, money.waste[index].point.low, rules) : "";
     if (remedy.empty()) continue;
     out.begin_object().member("leaf", code_of(leaf)).member("remedy", remedy).end_object();
   }
@@ -135,7 +135,7 @@ void print_cache_call(Context& context, const replay::CallVerdict& verdict,
       const auto cause = std::ranges::find(verdict.causes, leaf, &replay::CacheCause::leaf);
       out << fmt::format("  {}: {}{}\n", info.code, info.meaning,
                          cause == verdict.causes.end() ? "" : "; " + one_line(cause->detail));
-      const std::string remedy = remedy_of(leaf, verdict, money, money.waste[i].point, rules);
+      const std::string remedy = remedy_of(leaf, verdict, money, money.waste[i].point.low, rules);
       if (!remedy.empty()) {
         out << fmt::format("  remedy: {}\n", remedy);
       }
@@ -173,7 +173,7 @@ void print_cache_call_json(std::ostream& out, const replay::CallVerdict& verdict
     const auto& portion = verdict.lost[i];
     line.begin_object().member("cause", portion.causes.code()).member("tokens", portion.tokens);
     if (money.priced) {
-      line.member("waste_usd", money.waste[i].point.exact());
+      write_money(line, "waste_usd", money.waste[i].point);
       line.member("waste_low_usd", money.waste[i].low.exact());
       line.member("waste_high_usd", money.waste[i].high.exact());
     }

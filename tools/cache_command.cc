@@ -105,7 +105,7 @@ Result<int> why(Context& context, const Arguments& arguments, Calls& calls,
     const auto verdict = attributor.take(std::move(call));
     if (!wanted) return true;
     found = true;
-    const auto money = money_of(verdict, replay::rates_of(prices, *verdict.call));
+    const auto money = money_of(verdict, price_of(prices, *verdict.call));
     if (arguments.flag("--json")) {
       print_cache_call_json(context.out, verdict, money, book.rules(*verdict.call), calls.bytes);
     } else {

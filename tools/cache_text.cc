@@ -15,7 +15,12 @@ namespace daybook::tools {
 
 using replay::CacheReport;
 using replay::CacheSum;
-using replay::Money;
+using replay::MoneyRange;
+
+void write_money(JsonWriter& out, std::string_view name, const MoneyRange& money) {
+  out.key(name).begin_object().member("low", money.low.exact());
+  out.member("high", money.high.exact()).end_object();
+}
 
 std::string_view evidence_name(schema::Evidence evidence) {
   switch (evidence) {
@@ -33,15 +38,17 @@ namespace {
 
 constexpr std::size_t kCausesShown = 20;
 
-std::string money_text(Money money, bool priced) {
-  return priced ? money.shown() : "unpriced";
+/// Of tokens: nobody knows what those cost that were not reported.
+std::string waste_text(const CacheSum& sum) {
+  if (sum.tokens == 0) return "not known";
+  return sum.unpriced_tokens == sum.tokens ? "unpriced" : sum.waste.shown();
 }
 
 template <class Key>
 std::vector<std::pair<Key, CacheSum>> by_weight(const std::map<Key, CacheSum>& sums) {
   std::vector<std::pair<Key, CacheSum>> rows(sums.begin(), sums.end());
   std::ranges::stable_sort(rows, [](const auto& a, const auto& b) {
-    if (a.second.waste != b.second.waste) return a.second.waste > b.second.waste;
+    if (a.second.waste != b.second.waste) return dearer(a.second.waste, b.second.waste);
     return a.second.tokens > b.second.tokens;
   });
   return rows;
@@ -74,6 +81,8 @@ void print_unknowns(Context& context, const CacheReport& report) {
   say(report.without_write,
       "did not report what was written to the cache: its tokens and money are in no sum");
   say(report.without_output, "did not report the output: what it cost is not known and in no sum");
+  say(report.without_searches,
+      "may have made more web searches than was told: their fees are in no sum");
   say(report.contradictions,
       "read more than the cache rules allow: the rules are wrong there, or the cache is shared "
       "more widely");
@@ -85,9 +94,15 @@ void print_totals(Context& context, const CacheReport& report) {
   context.out << fmt::format("{}, {} input tokens = {} read + {} lost + {} new\n",
                              counted(report.calls, "call", "calls"), grouped(report.input),
                              grouped(report.read), grouped(report.lost), grouped(fresh));
-  if (report.unpriced_calls + report.without_usage < report.calls) {
+  // Zero only where everything has a price and was reported.
+  const bool known = report.unpriced_calls == 0 && report.without_usage < report.calls;
+  if (known || !report.total.high.is_zero()) {
     context.out << fmt::format("{} spent = {} with every cached token read + {} lost\n",
                                report.total.shown(), report.ideal.shown(), report.waste.shown());
+    if (!report.total.is_exact()) {
+      context.out << "a cost of two figures: the calls do not tell the class of some tokens; it is "
+                     "between them\n";
+    }
     if (!report.search_fees.is_zero()) {
       context.out << fmt::format("{} of what was spent for {}\n", report.search_fees.shown(),
                                  counted(report.searches, "web search", "web searches"));
@@ -109,15 +124,11 @@ void print_totals(Context& context, const CacheReport& report) {
   print_unknowns(context, report);
 }
 
-bool all_unpriced(const CacheSum& sum) {
-  return sum.unpriced_tokens == sum.tokens;
-}
-
 std::string recoverable_text(const CacheReport& report, const replay::CauseSet& causes,
                              const CacheSum& sum) {
-  if (all_unpriced(sum)) return "unpriced";
+  if (sum.tokens > 0 && sum.unpriced_tokens == sum.tokens) return "unpriced";
   const auto money = report.recoverable(causes);
-  return money ? money->shown() : "not known";
+  return money && sum.tokens > 0 ? money->shown() : "not known";
 }
 
 void print_calls(Context& context, const CacheReport& report) {
@@ -125,14 +136,18 @@ void print_calls(Context& context, const CacheReport& report) {
   for (const auto& call : report.costly()) {
     table.add({replay::call_name(call.session, call.version, call.id),
                std::string(evidence_name(call.evidence)), grouped(call.lost), grouped(call.input),
-               money_text(call.waste, call.priced), call.causes, call.introduced});
+               call.priced ? call.waste.shown() : "unpriced", call.causes, call.introduced});
   }
   table.print(context.out, context.columns, context.colour());
 }
 
 void write_sum(JsonWriter& out, const CacheSum& sum) {
   out.member("calls", sum.calls).member("tokens", sum.tokens);
-  out.member("waste_usd", sum.waste.exact());
+  if (sum.tokens > 0) {
+    write_money(out, "waste_usd", sum.waste);
+  } else {
+    out.key("waste_usd").null();
+  }
   out.member("unpriced_tokens", sum.unpriced_tokens);
 }
 
@@ -147,8 +162,7 @@ void print_cache_report(Context& context, const CacheReport& report) {
   for (const auto& [cause, sum] : by_weight(report.by_cause)) {
     if (++shown > kCausesShown) break;
     causes.add({cause.code(), kind_of(cause), grouped(sum.calls), grouped(sum.tokens),
-                money_text(sum.waste, !all_unpriced(sum)), recoverable_text(report, cause, sum),
-                meaning_of(cause)});
+                waste_text(sum), recoverable_text(report, cause, sum), meaning_of(cause)});
   }
   causes.print(context.out, context.columns, context.colour());
   context.out << '\n';
@@ -156,8 +170,7 @@ void print_cache_report(Context& context, const CacheReport& report) {
   shown = 0;
   for (const auto& [what, sum] : by_weight(report.by_introduced)) {
     if (++shown > kCausesShown) break;
-    introduced.add(
-        {what, grouped(sum.calls), grouped(sum.tokens), money_text(sum.waste, !all_unpriced(sum))});
+    introduced.add({what, grouped(sum.calls), grouped(sum.tokens), waste_text(sum)});
   }
   introduced.print(context.out, context.columns, context.colour());
   context.out << '\n';
@@ -187,9 +200,9 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.begin_object().member("line", "total").member("calls", report.calls);
     line.member("input", report.input).member("read", report.read).member("lost", report.lost);
     for (const auto& [code, sum] : report.fresh) line.member("new_" + code, sum.tokens);
-    line.member("total_usd", report.total.exact());
-    line.member("ideal_usd", report.ideal.exact());
-    line.member("waste_usd", report.waste.exact());
+    write_money(line, "total_usd", report.total);
+    write_money(line, "ideal_usd", report.ideal);
+    write_money(line, "waste_usd", report.waste);
     line.member("recoverable_usd", report.recoverable().exact());
     line.member("unpriced_calls", report.unpriced_calls);
     line.member("unpriced_tokens", report.unpriced_tokens);
@@ -197,6 +210,7 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.member("without_usage", report.without_usage);
     line.member("without_cache_write", report.without_write);
     line.member("without_output", report.without_output);
+    line.member("without_web_searches", report.without_searches);
     line.member("web_searches", report.searches);
     line.member("web_searches_usd", report.search_fees.exact());
     line.member("unpriced_web_searches", report.unpriced_searches);
@@ -208,7 +222,7 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.begin_object().member("line", "cause").member("cause", cause.code());
     line.member("kind", kind_of(cause));
     write_sum(line, sum);
-    if (const auto money = report.recoverable(cause)) {
+    if (const auto money = report.recoverable(cause); money && sum.tokens > 0) {
       line.member("recoverable_usd", money->exact());
     } else {
       line.key("recoverable_usd").raw("null");
@@ -225,8 +239,9 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     JsonWriter line;
     line.begin_object().member("line", "session").member("session", name);
     line.member("calls", sum.calls).member("input", sum.input).member("read", sum.read);
-    line.member("lost", sum.lost).member("total_usd", sum.total.exact());
-    line.member("waste_usd", sum.waste.exact());
+    line.member("lost", sum.lost);
+    write_money(line, "total_usd", sum.total);
+    write_money(line, "waste_usd", sum.waste);
     line.key("evidence").begin_array();
     for (const auto each : sum.evidence) line.value(evidence_name(each));
     out << line.end_array().end_object().text() << '\n';
@@ -239,7 +254,7 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.member("evidence", evidence_name(call.evidence)).member("cause", call.causes);
     line.member("introduced_by", call.introduced).member("lost", call.lost);
     line.member("input", call.input).member("priced", call.priced);
-    line.member("waste_usd", call.waste.exact());
+    write_money(line, "waste_usd", call.waste);
     out << line.end_object().text() << '\n';
   }
   for (const auto& [key, count] : report.vendor) {

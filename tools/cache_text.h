@@ -23,6 +23,9 @@ void print_cache_call_json(std::ostream& out, const replay::CallVerdict& verdict
 
 std::string_view evidence_name(schema::Evidence evidence);
 
+/// A member with the two ends of a cost: {"low":"0.1","high":"0.12"}.
+void write_money(JsonWriter& out, std::string_view name, const replay::MoneyRange& money);
+
 /// A member with a log's time (UTC ns), null for 0: the log does not tell it.
 void write_log_time(JsonWriter& out, std::string_view name, std::int64_t at);
 

@@ -335,6 +335,24 @@ TEST_CASE("figures alone: what is served in blocks is lost in blocks, and P7 bel
   CHECK_FALSE(cause(second(1'024, 1'100)) == CauseSet::sole(Leaf::below_minimum));
 }
 
+TEST_CASE("figures alone: what a model left is what its own rules let it leave") {
+  // The first model's cache has blocks of 128 tokens, the second's has none; and the other way.
+  const auto lost = [](const char* first, const char* then, std::uint64_t input) {
+    Ledger ledger(first, "openai");
+    replay::CallUsage usage;
+    usage.cache_read = 0;
+    usage.input_total = input;
+    ledger.take(0, usage);
+    usage.input_total = input + 100;
+    return ledger.take(10, usage, then);
+  };
+  CHECK(lost("gpt-5.2", "gpt-5.6-sol", 5'428).lost_tokens() == 42 * 128);
+  CHECK(cause(lost("gpt-5.2", "gpt-5.6-sol", 5'428)) == CauseSet::sole(Leaf::model));
+  // Nothing of it was cached, whichever model asks for it.
+  CHECK(cause(lost("gpt-5.2", "gpt-5.6-sol", 1'000)) ==
+        CauseSet::of(CauseSet::Relation::joint, {Leaf::model, Leaf::below_minimum}));
+}
+
 TEST_CASE("without blocks nothing is lost to rounding, whatever the estimate says") {
   Desk desk;
   desk.send({"", {kA}, 0});
@@ -439,19 +457,30 @@ TEST_CASE("money is conserved to the last digit, and a missing price is not a pr
   };
   rates.uncached = rate(3'000'001);
   rates.read = rate(300'007);
-  rates.write_5m = rate(3'750'011);
-  const auto money = money_of(verdict, rates);
+  rates.write = rates.write_5m = rate(3'750'011);
+  replay::CallPrice price;
+  price.low = price.high = rates;
+  price.high.write = price.high.write_5m = rate(5'000'000);
+  const auto money = money_of(verdict, price);
   REQUIRE(money.priced);
-  CHECK(money.total == money.ideal + money.wasted());
-  CHECK(money.waste[0].low <= money.waste[0].point);
-  CHECK(money.waste[0].point <= money.waste[0].high);
+  replay::MoneyRange sum = money.ideal;
+  sum += money.wasted();
+  CHECK(money.total == sum);
+  CHECK(money.waste[0].low <= money.waste[0].point.low);
+  CHECK(money.waste[0].point.high <= money.waste[0].high);
   // Everything lost was written anew: no token of it was uncached.
-  CHECK(money.waste[0].point == rate(3'450'004) * verdict.lost_tokens());
-  rates.write_5m.reset();
-  const auto unpriced = money_of(verdict, rates);
+  CHECK(money.waste[0].point.low == rate(3'450'004) * verdict.lost_tokens());
+  CHECK(money.waste[0].point.high == rate(4'699'993) * verdict.lost_tokens());
+  price.high.write.reset();
+  price.high.write_5m.reset();
+  price.total = {rate(1), rate(2)};
+  price.unpriced_tokens = 7;
+  const auto unpriced = money_of(verdict, price);
   CHECK_FALSE(unpriced.priced);
-  CHECK(unpriced.total.is_zero());
-  CHECK(unpriced.unpriced_tokens == verdict.input);
+  CHECK(unpriced.total == price.total);
+  CHECK(unpriced.ideal == price.total);
+  CHECK(unpriced.wasted() == replay::MoneyRange{});
+  CHECK(unpriced.unpriced_tokens == 7);
 }
 
 TEST_CASE("the provider's word is compared and never counted when it says nothing") {

@@ -231,7 +231,7 @@ std::string explained(const std::string& code, const SessionRun& run) {
     call.usage.output = 300;
     const auto verdict = attributor.take(std::move(call));
     if (i < run.fault_call) continue;
-    const auto money = money_of(verdict, rates_of(prices, *verdict.call));
+    const auto money = money_of(verdict, price_of(prices, *verdict.call));
     print_cache_call(context, verdict, money, book.rules(*verdict.call), run.bytes());
   }
   return out.str();

@@ -1,6 +1,7 @@
 // The analyses say the same, to the byte, however the same log lines are filed.
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/cli.h"
@@ -33,8 +34,9 @@ std::string text_of(const std::string& name) {
 }
 
 /// What both commands print of a folder of logs.
-std::string reports_of(const fs::path& folder) {
+std::string reports_of(const fs::path& folder, const std::string& zone = "UTC") {
   Cli cli;
+  cli.environment["TZ"] = zone;
   std::string all;
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"cache", "--json"}, {"cost", "--json", "--by", "session"}}) {
@@ -49,6 +51,13 @@ std::string reports_of(const fs::path& folder) {
   const std::size_t at = all.find(",\"copies\":");
   if (at != std::string::npos) all.erase(at, all.find(',', at + 1) - at);
   return all;
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
 }
 
 std::string filed_plainly() {
@@ -114,6 +123,50 @@ TEST_CASE("reports do not change when files are split, wherever a response ends"
     }
     CHECK(reports_of(dir.path()) == expected);
   }
+}
+
+TEST_CASE("reports are the same in every zone, but for its name") {
+  const TempDir dir;
+  for (const auto& name : transcripts()) {
+    write_file(dir.path() / (name + ".jsonl"), text_of(name));
+  }
+  const std::string expected = reports_of(dir.path());
+  for (const std::string zone : {"Asia/Kathmandu", "America/New_York", "Pacific/Kiritimati"}) {
+    CHECK(replaced(reports_of(dir.path(), zone), "\"" + zone + "\"", "\"UTC\"") == expected);
+  }
+}
+
+TEST_CASE("reports do not change when everything happens a month later, but for the dates") {
+  const TempDir dir;
+  for (const auto& name : transcripts()) {
+    const std::string text = text_of(name);
+    CHECK(text.find("2026-10-0") != std::string::npos);
+    write_file(dir.path() / (name + ".jsonl"), replaced(text, "2026-10-0", "2026-11-0"));
+  }
+  CHECK(replaced(reports_of(dir.path()), "2026-11-0", "2026-10-0") == filed_plainly());
+}
+
+TEST_CASE("reports of Codex's logs do not depend on their names, their order or their copies") {
+  const std::vector<std::string> threads = {"0a01", "0a02", "0a03", "0a04", "0a05", "0b01",
+                                            "0b02", "0c01", "0d02", "2a03", "2a04", "2a05"};
+  const auto filed = [&](const std::function<std::vector<std::string>(const std::string&)>& names) {
+    const TempDir dir;
+    for (const std::string& thread : threads) {
+      const std::string file = "rollout-2026-10-02T10-00-00-" + thread + ".jsonl";
+      for (const std::string& name : names(file)) {
+        fs::create_directories((dir.path() / name).parent_path());
+        fs::copy_file(log_fixture("codex/" + file), dir.path() / name);
+      }
+    }
+    return reports_of(dir.path());
+  };
+  using Names = std::vector<std::string>;
+  const std::string expected = filed([](const std::string& file) { return Names{file}; });
+  int number = 99;
+  CHECK(filed([&](const std::string&) { return Names{std::to_string(--number) + ".jsonl"}; }) ==
+        expected);
+  CHECK(filed([](const std::string& file) { return Names{file, "again/" + file}; }) == expected);
+  CHECK(filed([](const std::string& file) { return Names{file, "copy-of-" + file}; }) == expected);
 }
 
 TEST_CASE("reports of a journal do not change when its logs are imported again") {
