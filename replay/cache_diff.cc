@@ -326,8 +326,8 @@ std::vector<CacheCause> differences(const CacheCall& before, const CacheCall& no
 }
 
 std::span<const CacheSegment> area_of(const CacheCall& call, CacheArea area) {
-  const auto of_area = std::ranges::equal_range(call.segments, area, {}, &CacheSegment::area);
-  return {of_area.begin(), of_area.end()};
+  return {std::ranges::lower_bound(call.segments, area, {}, &CacheSegment::area),
+          std::ranges::upper_bound(call.segments, area, {}, &CacheSegment::area)};
 }
 
 }  // namespace daybook::replay

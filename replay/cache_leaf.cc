@@ -139,8 +139,7 @@ std::string_view name_of(LeafKind kind) {
 CauseSet CauseSet::of(Relation relation, std::vector<Leaf> leaves) {
   DAYBOOK_CHECK(!leaves.empty());
   std::ranges::sort(leaves);
-  const auto rest = std::ranges::unique(leaves);
-  leaves.erase(rest.begin(), rest.end());
+  leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
   return {leaves.size() == 1 ? Relation::sole : relation, std::move(leaves)};
 }
 

@@ -181,9 +181,9 @@ CallPrice CallPrices::of(const CacheCall& call) {
   out.unpriced_searches = cost.unpriced_searches;
   // A count that cannot be right has no price.
   if (!cost.rates.usable() || !cost.counts.plausible) return out;
-  RatesEnds ends = both_ends(cost.rates, cost.counts);
-  out.low = std::move(ends.low);
-  out.high = std::move(ends.high);
+  const RatesEnds ends = both_ends(cost.rates, cost.counts);
+  out.low = ends.low;
+  out.high = ends.high;
   return out;
 }
 

@@ -14,7 +14,6 @@ using engine::Entity;
 using engine::EntityKind;
 using engine::SpanKind;
 using engine::Word;
-using engine::word_hash;
 using engine::WordSet;
 
 bool is_identifier(EntityKind kind) {

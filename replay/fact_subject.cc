@@ -44,11 +44,9 @@ std::uint64_t SubjectFinder::of(const engine::Entity& entity, const engine::Chun
 void SubjectFinder::chunk(const engine::Chunk& chunk, const engine::Entity& entity) {
   const bool number = entity.kind == EntityKind::number || entity.kind == EntityKind::quantity;
   const bool ends = chunk.text.back() == '.' || number;
-  if (ends) {
-    subject_ = 0;
-  } else if (last_is_name_) {
+  if (!ends && last_is_name_) {
     subject_ = last_;
-  } else if (!kLinks.has(last_)) {
+  } else if (ends || !kLinks.has(last_)) {
     subject_ = 0;
   }
 }

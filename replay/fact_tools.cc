@@ -18,7 +18,6 @@ using engine::Chunk;
 using engine::PreparedSpan;
 using engine::SpanCall;
 using engine::Word;
-using engine::word_hash;
 using engine::WordSet;
 
 constexpr WordSet<32> kPathFields(

@@ -70,6 +70,7 @@ Digester::Digester(const Digester& other) : Digester() {
 }
 
 Digester& Digester::operator=(const Digester& other) {
+  if (this == &other) return *this;
   XXH3_copyState(static_cast<XXH3_state_t*>(state_), static_cast<XXH3_state_t*>(other.state_));
   return *this;
 }

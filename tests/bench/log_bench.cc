@@ -1,8 +1,8 @@
 // Reading logs: figures only, against reading the same bytes and doing nothing with them, against
 // another program that does the same, and against what else Daybook does with logs.
 #include <fmt/format.h>
-#include <unistd.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <vector>
