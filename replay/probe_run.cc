@@ -60,11 +60,11 @@ engine::PreparedRequest request_for(const engine::ModelChoice& choice, const Pla
 }
 
 /// The text of an answer as its event holds it; null when it has none.
-std::shared_ptr<const schema::ContentT> text_of_answer(const schema::ModelResponded& e) {
+std::unique_ptr<const schema::ContentT> text_of_answer(const schema::ModelResponded& e) {
   if (e.blocks() == nullptr) return nullptr;
   for (const auto* block : *e.blocks()) {
     if (block->kind() != schema::BlockKind::text || block->text() == nullptr) continue;
-    return std::shared_ptr<const schema::ContentT>(block->text()->UnPack());
+    return std::unique_ptr<const schema::ContentT>(block->text()->UnPack());
   }
   return nullptr;
 }
