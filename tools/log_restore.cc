@@ -281,7 +281,7 @@ class CallReader {
 Result<LogReport> read_export_calls(ByteSource& bytes, LogSink& sink) {
   CallReader calls([&](replay::Call call) { sink.call(std::move(call)); });
   ExportLines lines([] { return Result<void>(); },
-                    [](const BlobRef&, std::string) { return Result<void>(); },
+                    [](const BlobRef&, const std::string&) { return Result<void>(); },
                     [&](const std::string&, const schema::Event& event) {
                       calls.take(event);
                       return Result<void>();
