@@ -250,7 +250,7 @@ ClaimJudge::Shown ClaimJudge::named_shown(const Clause& clause) {
   // "pytest passed" names a runner, "the pytest suite passed" tests.
   const bool of_things =
       (parts & (kTestsNoun | kBuildNoun)) != 0 && bare_command(clause.text).empty();
-  const bool ended = (parts & kEndWord) != 0 && clause.text.find("ix") == std::string_view::npos;
+  const bool ended = (parts & kEndWord) != 0 && (parts & kFixWord) == 0;
   const bool well = (parts & kOkWord) != 0 || ((parts & kPassVerb) != 0 && !of_things) || ended;
   if (!well && (parts & kRanVerb) == 0) return Shown::untold;
   Shown all = Shown::untold;

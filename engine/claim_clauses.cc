@@ -51,7 +51,7 @@ constexpr WordTable kParts({
     {"published", kPushVerb},
     {"released", kPushVerb},
     {"done", kDoneWord | kEndWord},
-    {"fixed", kDoneWord | kEndWord},
+    {"fixed", kDoneWord | kEndWord | kFixWord},
     {"finished", kDoneWord | kEndWord},
     {"complete", kDoneWord | kEndWord},
     {"completed", kDoneWord | kEndWord},

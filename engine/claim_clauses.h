@@ -26,6 +26,7 @@ enum ClaimPart : std::uint16_t {
   kRanVerb = 2048,       // of the run verbs those that tell of a run that was
   kSoftVerb = 4096,      // of files, and of much else: "changed"
   kLintNoun = 8192,
+  kFixWord = 16384,  // of the end words the one that no command is by itself: "fixed"
 };
 
 struct ClaimPath {

@@ -9,9 +9,9 @@
 namespace daybook::engine {
 namespace {
 
-constexpr std::size_t kEscapeBytes = 6;  // \uXXXX
+constexpr std::size_t kEscapeBytes = 6;  // "\u" and four hex digits
 
-/// The number of a \uXXXX escape at `at`, or 0.
+/// The number of such an escape at `at`, or 0.
 unsigned escaped_unit(std::string_view text, std::size_t at) {
   const std::string_view escape = text.substr(std::min(at, text.size()), kEscapeBytes);
   if (escape.size() < kEscapeBytes || !escape.starts_with("\\u")) return 0;

@@ -42,10 +42,6 @@ bool names(std::string_view text, std::string_view path) {
   return false;
 }
 
-}  // namespace
-
-namespace {
-
 /// The places in an edit's arguments that tell which files it changes; one for the whole text when
 /// it has none.
 std::vector<std::string_view> targets_of(std::string_view call) {

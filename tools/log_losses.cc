@@ -65,7 +65,8 @@ std::vector<std::string> losses_of(std::span<const SkippedFile> unread, const Lo
   for (std::size_t i = 0; i < places; ++i) losses.push_back(report.damage[i].text());
   if (report.damaged > 0) {
     losses.push_back(fmt::format(
-        "{} left out{}", counted(report.damaged, "damaged line was", "damaged lines were"),
+        "{} left out, wholly or in part{}",
+        counted(report.damaged, "damaged line was", "damaged lines were"),
         report.damaged > places ? "; `daybook import --dry-run` names more places" : ""));
   }
   return losses;

@@ -29,7 +29,7 @@ TEST_CASE("log losses: each damaged line is named with file and offset") {
                                              kGood.size())));
     CHECK_THAT(run.err, Contains(fmt::format("daybook: {}, offset {}: is not JSON\n", log.file(),
                                              kGood.size() + bad.size())));
-    CHECK_THAT(run.err, Contains("daybook: 2 damaged lines were left out\n"));
+    CHECK_THAT(run.err, Contains("daybook: 2 damaged lines were left out, wholly or in part\n"));
   }
 }
 
@@ -42,7 +42,8 @@ TEST_CASE("log losses: of many damaged lines the first are named, and how many t
   REQUIRE(lines.size() == 6);
   CHECK_THAT(lines[4], Contains(", offset "));
   CHECK(lines[5] ==
-        "daybook: 9 damaged lines were left out; `daybook import --dry-run` names more places\n");
+        "daybook: 9 damaged lines were left out, wholly or in part; `daybook import --dry-run` "
+        "names more places\n");
 }
 
 TEST_CASE("log losses: a line that nests too deep is sound JSON, and is told so") {
