@@ -55,15 +55,14 @@ void CodexThread::flush() {
     made.at = made.response.last_at;
     made.model = model_.empty() ? "unknown" : model_;
     made.count.authority = schema::Authority::exact;
-    std::string items;
-    for (const std::string& item : made.response.items) items += item;
-    made.count.key = "items/" + Digest::of(items).hex();
+    made.count.key = "items/" + Digest::of(made.response.raw).hex();
     counted_ = std::move(made);
   }
   if (!counted_) return;
   Counted done = std::move(*counted_);
   counted_.reset();
-  emit(std::move(done));
+  emit(done);
+  spare_ = std::move(done.response);
 }
 
 replay::CallUsage CodexThread::usage_of(const Counted& counted) {
@@ -75,7 +74,7 @@ replay::CallUsage CodexThread::usage_of(const Counted& counted) {
   return usage;
 }
 
-void CodexThread::emit(Counted counted) {
+void CodexThread::emit(Counted& counted) {
   const std::string key = id() + "/" + counted.count.key;
   const bool recorded = counted.count.key == counted.count.record;
   const std::uint64_t occurrence = recorded ? 0 : reading_.occurrence(key);
@@ -160,8 +159,8 @@ schema::ModelRequestedT CodexThread::request_of(const Counted& counted,
 
 std::vector<std::unique_ptr<schema::BlockT>> CodexThread::blocks_of(const Response& response) {
   std::vector<std::unique_ptr<schema::BlockT>> blocks;
-  for (const std::string& raw : response.items) {
-    const JsonSpan item = JsonSpan::trusted(raw);
+  for (std::size_t i = 0; i < response.ends.size(); ++i) {
+    const JsonSpan item = response.item(i);
     auto block = std::make_unique<schema::BlockT>();
     if (item["type"].is("message") || item["type"].is("agent_message")) {
       block->kind = schema::BlockKind::text;
@@ -174,7 +173,7 @@ std::vector<std::unique_ptr<schema::BlockT>> CodexThread::blocks_of(const Respon
     } else {
       block->kind = schema::BlockKind::reasoning;
       block->text = reading_.sink().content(codex_text(item["summary"]));
-      block->opaque = reading_.sink().content(raw);
+      block->opaque = reading_.sink().content(item.raw());
       block->field = item["type"].text();
     }
     blocks.push_back(std::move(block));
@@ -184,8 +183,8 @@ std::vector<std::unique_ptr<schema::BlockT>> CodexThread::blocks_of(const Respon
 
 std::vector<EventDraft> CodexThread::dispatches_of(const Response& response, Origin& origin) {
   std::vector<EventDraft> made;
-  for (const std::string& raw : response.items) {
-    const JsonSpan item = JsonSpan::trusted(raw);
+  for (std::size_t i = 0; i < response.ends.size(); ++i) {
+    const JsonSpan item = response.item(i);
     const std::string call_id = item["call_id"].text();
     if (!is_codex_call(item) || call_id.empty() || !dispatched_.insert(call_id).second) continue;
     schema::ToolDispatchedT dispatched;
@@ -246,10 +245,11 @@ void CodexThread::emit_events(Counted& counted, const std::string& stable_id,
 void CodexThread::complete(const std::string& call_id, std::string_view result, Origin& origin) {
   bool is_open = calls_.contains(call_id);
   const auto names_it = [&](const Response& response) {
-    return std::ranges::any_of(response.items, [&](const std::string& raw) {
-      const JsonSpan item = JsonSpan::trusted(raw);
-      return is_codex_call(item) && item["call_id"].text() == call_id;
-    });
+    for (std::size_t i = 0; i < response.ends.size(); ++i) {
+      const JsonSpan item = response.item(i);
+      if (is_codex_call(item) && item["call_id"].text() == call_id) return true;
+    }
+    return false;
   };
   is_open = is_open || (open_ && names_it(*open_)) || (counted_ && names_it(counted_->response));
   if (!is_open || answered_.contains(call_id)) {

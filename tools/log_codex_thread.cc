@@ -77,6 +77,28 @@ bool holds(const List& list, std::string_view what) {
 
 }  // namespace
 
+void CodexThread::Response::add(std::string_view item) {
+  raw += item;
+  ends.push_back(raw.size());
+}
+
+JsonSpan CodexThread::Response::item(std::size_t number) const {
+  const std::size_t from = number == 0 ? 0 : ends[number - 1];
+  return JsonSpan::trusted(std::string_view(raw).substr(from, ends[number] - from));
+}
+
+void CodexThread::Response::clear() {
+  constexpr std::size_t kMostKept = std::size_t{1} << 20;
+  Response empty;
+  if (raw.capacity() <= kMostKept) {
+    empty.raw = std::move(raw);
+    empty.raw.clear();
+    empty.ends = std::move(ends);
+    empty.ends.clear();
+  }
+  *this = std::move(empty);
+}
+
 CodexThread::CodexThread(LogReading& reading, const std::string& id)
     : reading_(reading), log_(reading, id), counter_(!reading.usage_only()) {}
 
@@ -202,7 +224,8 @@ void CodexThread::message(const CodexLine& line, Origin& origin) {
     return;
   }
   const JsonSpan content = line.payload["content"];
-  std::string text = words_of(content);
+  std::string held;
+  const std::string_view text = words_of(content, held);
   const bool written = role.is("user") && !is_codex_context(text);
   if (open_) open_->input_after = true;
   if (!written) {
@@ -212,29 +235,30 @@ void CodexThread::message(const CodexLine& line, Origin& origin) {
     append_message(line.payload.raw());
     keep(line, schema::ImportReason::duplicate, "the prompt again", origin);
   } else {
-    prompt(std::move(text), content, line, origin);
+    prompt(text, content, line, origin);
     append_message(line.payload.raw());
   }
 }
 
 /// What tells one prompt from another. Depth::usage: as the log writes it, which costs no copy of
 /// megabytes without their escapes.
-std::string CodexThread::words_of(JsonSpan content) const {
-  if (!reading_.usage_only()) return codex_text(content);
+std::string_view CodexThread::words_of(JsonSpan content, std::string& held) const {
+  const auto all = [&] { return std::string_view(held = codex_text(content)); };
+  if (!reading_.usage_only()) return all();
   JsonSpan only = content;
   std::size_t parts = 0;
   content.items([&](JsonSpan part) {
     only = part["text"];
     ++parts;
   });
-  if (parts > 1 || !only.is_string()) return codex_text(content);
-  return std::string(only.written());
+  if (parts > 1 || !only.is_string()) return all();
+  return only.written();
 }
 
 /// A message inside a turn that has its prompt steers that turn.
-void CodexThread::prompt(std::string text, JsonSpan content, const CodexLine& line,
+void CodexThread::prompt(std::string_view text, JsonSpan content, const CodexLine& line,
                          Origin& origin) {
-  last_prompt_ = std::move(text);
+  last_prompt_ = text;
   if (explicit_turn_ && turn_has_prompt_) {
     keep(line, schema::ImportReason::metadata, "steers the turn that is open", origin);
     return;
@@ -259,14 +283,15 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
   if (counted_ || (open_ && open_->input_after)) flush();
   if (!open_) {
     unknown_outcomes(origin);
-    open_ = Response();
+    open_ = std::move(spare_);
+    open_->clear();
     open_->first_at = line.at;
     open_->slot = messages_.size();
     open_->origin = origin;
     if (!reading_.usage_only()) log_.hold();
   }
   open_->last_at = line.at;
-  open_->items.emplace_back(line.payload.raw());
+  open_->add(line.payload.raw());
   if (is_codex_call(line.payload)) open_->tools.push_back(codex_tool(line.payload));
   if (const auto searches = codex_searches(line.payload)) {
     open_->searches = open_->searches.value_or(0) + *searches;
@@ -274,7 +299,7 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
   append_message(line.payload.raw());
   if (line.kind.is("message") && !reading_.usage_only())
     last_answer_ = codex_text(line.payload["content"]);
-  const bool first = open_->items.size() == 1;
+  const bool first = open_->ends.size() == 1;
   if (!first) keep(line, schema::ImportReason::metadata, "a part of a response", origin);
 }
 
@@ -303,11 +328,12 @@ void CodexThread::event(const CodexLine& line, const LogRecord& record, Origin& 
   }
   if (line.kind.is("user_message")) {
     const JsonSpan content = line.payload["message"];
-    std::string text = words_of(content);
+    std::string held;
+    const std::string_view text = words_of(content, held);
     if (text == last_prompt_ && turn_has_prompt_) {
       keep(line, schema::ImportReason::duplicate, "the prompt again", origin);
     } else {
-      prompt(std::move(text), content, line, origin);
+      prompt(text, content, line, origin);
     }
     return;
   }

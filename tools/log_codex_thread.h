@@ -29,12 +29,18 @@ class CodexThread {
   struct Response {
     std::int64_t first_at = 0;
     std::int64_t last_at = 0;
-    std::size_t slot = 0;  // messages before the answer
-    std::vector<std::string> items;
+    std::size_t slot = 0;           // messages before the answer
+    std::string raw;                // its items, one after the other
+    std::vector<std::size_t> ends;  // of each in `raw`
     std::vector<std::string> tools;
     std::optional<std::uint64_t> searches;  // on the web, at least
     Origin origin;
     bool input_after = false;
+
+    void add(std::string_view item);
+    JsonSpan item(std::size_t number) const;
+    /// As if new, but for the memory that it holds.
+    void clear();
   };
   struct Counted {
     CodexCount count;
@@ -58,8 +64,9 @@ class CodexThread {
   void call_output(const CodexLine& line, Origin& origin);
   void event(const CodexLine& line, const LogRecord& record, Origin& origin);
   bool turn_event(const CodexLine& line, Origin& origin);
-  std::string words_of(JsonSpan content) const;
-  void prompt(std::string text, JsonSpan content, const CodexLine& line, Origin& origin);
+  /// Of the line, or of `held`, which then holds them.
+  std::string_view words_of(JsonSpan content, std::string& held) const;
+  void prompt(std::string_view text, JsonSpan content, const CodexLine& line, Origin& origin);
   void token_count(const CodexLine& line, const LogRecord& record, Origin& origin);
   void token_record(const CodexLine& line, const LogRecord& record, Origin& origin);
   void compacted(const CodexLine& line, Origin& origin);
@@ -68,7 +75,7 @@ class CodexThread {
   void flush();
   void give_held();
   bool waits() const;
-  void emit(Counted counted);
+  void emit(Counted& counted);
   static replay::CallUsage usage_of(const Counted& counted);
   void emit_events(Counted& counted, const std::string& stable_id, const std::string& lineage);
   schema::ModelRequestedT request_of(const Counted& counted, const std::string& lineage);
@@ -102,6 +109,7 @@ class CodexThread {
   std::vector<HeldCall> held_;  // Depth::usage: a later record may still disagree
 
   std::optional<Response> open_;
+  Response spare_;                     // gives its memory to the next one
   std::optional<Counted> counted_;     // figures of the latest response; a record may confirm them
   std::set<std::string> compactions_;  // response ids that compaction lines name
   bool after_compaction_ = false;
