@@ -199,7 +199,7 @@ void ClaudeSession::close() {
   for (Prompt& queued : std::exchange(queued_, {})) prompt(std::move(queued));
 }
 
-void ClaudeSession::emit(const Response& response, const std::string& stable_id, Origin& origin) {
+void ClaudeSession::emit(Response& response, const std::string& stable_id, Origin& origin) {
   emit_extra_passes(response, stable_id, origin);
   if (reading_.usage_only()) {
     emit_call(response, stable_id);
@@ -240,7 +240,7 @@ void ClaudeSession::emit_extra_passes(const Response& response, const std::strin
   }
 }
 
-void ClaudeSession::emit_call(const Response& response, const std::string& stable_id) {
+void ClaudeSession::emit_call(Response& response, const std::string& stable_id) {
   replay::Call call;
   call.session = log_.call_session();
   call.id = log_id(reading_, "response", stable_id);
@@ -248,13 +248,13 @@ void ClaudeSession::emit_call(const Response& response, const std::string& stabl
   call.provider = "anthropic";
   call.provider_kind = "anthropic";
   call.requested_model = response.model;
-  call.served_model = response.model;
-  call.response_id = response.id;
+  call.served_model = std::move(response.model);
+  call.response_id = std::move(response.id);
   call.started_at = response.first_at;
   call.ended_at = response.last_at;
-  call.usage = response.usage;
+  call.usage = std::move(response.usage);
   call.stop = claude_stop(response.stop);
-  call.tools_called = response.tools;
+  call.tools_called = std::move(response.tools);
   call.again = response.again;
   call.after_compaction = after_compaction_;
   call.compacted_from = compacted_from_;

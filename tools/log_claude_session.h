@@ -88,8 +88,9 @@ class ClaudeSession {
   void close();
   enum class Novelty { fresh, better, better_copy, repeated };
   Novelty novelty(std::string& stable_id);
-  void emit(const Response& response, const std::string& stable_id, Origin& origin);
-  void emit_call(const Response& response, const std::string& stable_id);
+  void emit(Response& response, const std::string& stable_id, Origin& origin);
+  /// Takes what the call needs out of the response.
+  void emit_call(Response& response, const std::string& stable_id);
   void emit_events(const Response& response, const std::string& stable_id, Origin& origin);
   void emit_extra_passes(const Response& response, const std::string& stable_id, Origin& origin);
   schema::ModelRequestedT request_of(const Response& response) const;

@@ -112,7 +112,8 @@ class Sips : public ByteSource {
 
 struct Probe {
   std::optional<LogKind> kind;
-  bool document = false;  // one JSON value over many lines
+  std::uint64_t size = 0;  // on the disk
+  bool document = false;   // one JSON value over many lines
   bool compressed = false;
   bool empty = true;
   bool gzip = false;
@@ -124,6 +125,7 @@ Result<Probe> probe(const std::string& path) {
   if (!bytes) return fail(bytes.error());
   Probe found;
   found.compressed = (*bytes)->compressed();
+  found.size = (*bytes)->disk_size();
   Sips sips(**bytes);
   LineReader lines(sips);
   LogLine line;
@@ -155,53 +157,63 @@ Result<Probe> probe(const std::string& path) {
   return found;
 }
 
-/// The path behind the last folder called `root`, or the file's name.
-std::string behind(const fs::path& path, std::string_view root) {
-  fs::path behind_root;
-  bool inside = false;
-  for (const fs::path& part : path) {
-    if (part == root) {
-      inside = true;
-      behind_root.clear();
-    } else if (inside) {
-      behind_root /= part;
-    }
+/// Where the last folder called `name` in a path begins; npos: there is none.
+std::size_t folder_in(std::string_view path, std::string_view name) {
+  for (std::size_t end = path.size();;) {
+    const std::size_t at = path.substr(0, end).rfind(name);
+    if (at == std::string_view::npos) return at;
+    const std::size_t behind = at + name.size();
+    const bool begins = at == 0 || path[at - 1] == '/';
+    if (begins && behind < path.size() && path[behind] == '/') return at;
+    end = behind - 1;
   }
-  return inside && !behind_root.empty() ? behind_root.string() : path.filename().string();
 }
 
-std::string logical_name(LogKind kind, const fs::path& path) {
-  std::string name =
-      kind == LogKind::claude_code ? behind(path, "projects") : path.filename().string();
-  if (name.ends_with(".zst")) name.resize(name.size() - 4);
-  return name;
+std::string_view name_in(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
 }
+
+/// What a log is called wherever its program's folder lies.
+std::string logical_name(LogKind kind, std::string_view path) {
+  constexpr std::string_view kRoot = "projects";
+  std::string_view name = name_in(path);
+  if (kind == LogKind::claude_code) {
+    const std::size_t root = folder_in(path, kRoot);
+    if (root != std::string_view::npos) name = path.substr(root + kRoot.size());
+    name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
+  }
+  if (name.ends_with(".zst")) name.remove_suffix(4);
+  return std::string(name);
+}
+
+constexpr std::string_view kArchive = "archived_sessions";
 
 bool is_archived(const LogSource& source) {
-  const fs::path path(source.path);
-  return std::ranges::find(path, fs::path("archived_sessions")) != path.end();
+  return folder_in(source.path, kArchive) != std::string_view::npos;
 }
 
 /// The folder of a program's logs, for twins: a log moves within it, not out of it.
-std::string home_of(const LogSource& source) {
-  fs::path home;
-  for (const fs::path& part : fs::path(source.path)) {
-    if (part == "sessions" || part == "archived_sessions") return home.string();
-    home /= part;
+std::string_view home_of(const LogSource& source) {
+  const std::string_view path = source.path;
+  const std::size_t active = folder_in(path, "sessions");
+  const std::size_t archive = folder_in(path, kArchive);
+  if (active == std::string_view::npos && archive == std::string_view::npos) {
+    return path.substr(0, path.size() - name_in(path).size());
   }
-  return fs::path(source.path).parent_path().string();
+  // npos is none, and one more than it is 0.
+  return path.substr(0, std::max(active + 1, archive + 1) - 1);
 }
 
 /// Of twins the plain file counts before the compressed one, the active before the archived one.
 void drop_twins(std::vector<LogSource>& sources) {
-  std::map<std::tuple<LogKind, std::string, std::string>, std::size_t> seen;
+  std::map<std::tuple<std::string, std::string, LogKind>, std::size_t> seen;
   std::vector<LogSource> kept;
   const auto rank = [](const LogSource& source) {
     return (is_archived(source) ? 2 : 0) + (source.compressed ? 1 : 0);
   };
   for (LogSource& source : sources) {
     const auto [found, fresh] =
-        seen.try_emplace({source.kind, home_of(source), source.file}, kept.size());
+        seen.try_emplace({source.file, std::string(home_of(source)), source.kind}, kept.size());
     if (fresh) {
       kept.push_back(std::move(source));
       continue;
@@ -310,11 +322,7 @@ class Walk {
   std::vector<Candidate>& candidates_;
 };
 
-/// A candidate's kind, with what else is told by opening it.
-struct Probed {
-  std::optional<Result<Probe>> probe;
-  std::uint64_t size = 0;
-};
+using Probed = std::optional<Result<Probe>>;  // filled by a thread
 
 /// Opens the candidates, which is most of the work of finding logs, on all processors.
 std::vector<Probed> probe_all(const std::vector<Candidate>& candidates) {
@@ -324,9 +332,7 @@ std::vector<Probed> probe_all(const std::vector<Candidate>& candidates) {
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < candidates.size(); i = next++) {
-      probed[i].probe = probe(candidates[i].path.string());
-      std::error_code ignored;
-      probed[i].size = fs::file_size(candidates[i].path, ignored);
+      probed[i] = probe(candidates[i].path.string());
     }
   };
   std::vector<std::jthread> threads;
@@ -339,9 +345,8 @@ std::vector<Probed> probe_all(const std::vector<Candidate>& candidates) {
   return probed;
 }
 
-void add_candidate(const Candidate& candidate, const Probed& probed, Discovery& found) {
+void add_candidate(const Candidate& candidate, const Result<Probe>& known, Discovery& found) {
   const fs::path& path = candidate.path;
-  const Result<Probe>& known = *probed.probe;
   if (!known) {
     found.unread.push_back({path.string(), known.error().message});
     return;
@@ -365,8 +370,8 @@ void add_candidate(const Candidate& candidate, const Probed& probed, Discovery& 
   source.compressed = known->compressed;
   source.document = known->document;
   source.thread = known->thread;
-  source.size = probed.size;
-  source.file = logical_name(source.kind, path);
+  source.size = known->size;
+  source.file = logical_name(source.kind, source.path);
   found.sources.push_back(std::move(source));
 }
 
@@ -414,7 +419,7 @@ Result<Discovery> discover_logs(std::span<const std::string> paths) {
   }
   const std::vector<Probed> probed = probe_all(candidates);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    add_candidate(candidates[i], probed[i], found);
+    add_candidate(candidates[i], *probed[i], found);
   }
   std::ranges::sort(found.sources, {}, &LogSource::path);
   std::ranges::sort(found.not_a_log, {}, &SkippedFile::path);

@@ -30,6 +30,8 @@ Error system_error(const std::string& path, const char* what) {
 class PlainFile : public ByteSource {
  public:
   PlainFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  /// Sets the size, too, and finds out how the file begins.
+  Result<std::string> look(std::size_t first_bytes);
   ~PlainFile() override { ::close(fd_); }
   PlainFile(const PlainFile&) = delete;
   PlainFile& operator=(const PlainFile&) = delete;
@@ -45,6 +47,7 @@ class PlainFile : public ByteSource {
     }
   }
   std::uint64_t consumed() const override { return consumed_; }
+  std::uint64_t disk_size() const override { return size_; }
   Result<void> skip(std::uint64_t size) override {
     if (::lseek(fd_, static_cast<off_t>(size), SEEK_CUR) < 0) {
       return fail(system_error(path_, "read"));
@@ -55,17 +58,35 @@ class PlainFile : public ByteSource {
  private:
   std::string path_;
   int fd_;
+  std::uint64_t size_ = 0;
   std::uint64_t consumed_ = 0;
 };
 
+Result<std::string> PlainFile::look(std::size_t first_bytes) {
+  struct stat status {};
+  if (::fstat(fd_, &status) != 0) return fail(system_error(path_, "read"));
+  if (!S_ISREG(status.st_mode)) {
+    return fail(ErrorCode::invalid_argument, fmt::format("{} is not a regular file", path_));
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  // Of small files the kernel reads all that is wanted unasked.
+  constexpr std::uint64_t kLarge = std::uint64_t{1} << 20;
+  if (size_ > kLarge) ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  std::string first(first_bytes, '\0');
+  const ssize_t got = ::pread(fd_, first.data(), first.size(), 0);
+  if (got < 0) return fail(system_error(path_, "read"));
+  first.resize(static_cast<std::size_t>(got));
+  return first;
+}
+
 class ZstdFile : public ByteSource {
  public:
-  ZstdFile(std::string path, std::unique_ptr<ByteSource> below, std::string first)
-      : path_(std::move(path)), below_(std::move(below)), stream_(ZSTD_createDStream()) {
+  ZstdFile(std::string path, std::unique_ptr<ByteSource> below)
+      : path_(std::move(path)),
+        below_(std::move(below)),
+        stream_(ZSTD_createDStream()),
+        packed_(ZSTD_DStreamInSize()) {
     DAYBOOK_CHECK(stream_ != nullptr);
-    packed_.assign(first.begin(), first.end());
-    have_ = packed_.size();
-    packed_.resize(std::max(have_, ZSTD_DStreamInSize()));
   }
 
   Result<std::size_t> read(char* into, std::size_t size) override {
@@ -94,6 +115,7 @@ class ZstdFile : public ByteSource {
     return out.pos;
   }
   std::uint64_t consumed() const override { return below_->consumed(); }
+  std::uint64_t disk_size() const override { return below_->disk_size(); }
   bool compressed() const override { return true; }
 
  private:
@@ -107,31 +129,6 @@ class ZstdFile : public ByteSource {
   std::size_t at_ = 0;
   std::size_t have_ = 0;
   bool frame_open_ = false;
-};
-
-/// Gives back the bytes that were read to look at them.
-class Prefixed : public ByteSource {
- public:
-  Prefixed(std::string first, std::unique_ptr<ByteSource> rest)
-      : first_(std::move(first)), rest_(std::move(rest)) {}
-  Result<std::size_t> read(char* into, std::size_t size) override {
-    if (at_ == first_.size()) return rest_->read(into, size);
-    const std::size_t given = std::min(size, first_.size() - at_);
-    std::memcpy(into, first_.data() + at_, given);
-    at_ += given;
-    return given;
-  }
-  std::uint64_t consumed() const override { return rest_->consumed(); }
-  Result<void> skip(std::uint64_t size) override {
-    const auto held = std::min<std::uint64_t>(size, first_.size() - at_);
-    at_ += held;
-    return held == size ? Result<void>() : rest_->skip(size - held);
-  }
-
- private:
-  std::string first_;
-  std::size_t at_ = 0;
-  std::unique_ptr<ByteSource> rest_;
 };
 
 class HeldBytes : public ByteSource {
@@ -167,26 +164,11 @@ Result<std::unique_ptr<ByteSource>> open_bytes(const std::string& path) {
   // Non-blocking, so that a pipe named like a log cannot hold the reader up.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0) return fail(system_error(path, "opened"));
-  std::unique_ptr<ByteSource> file = std::make_unique<PlainFile>(path, fd);
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return fail(system_error(path, "read"));
-  if (!S_ISREG(status.st_mode)) {
-    return fail(ErrorCode::invalid_argument, fmt::format("{} is not a regular file", path));
-  }
-  ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-  std::string first(kZstdMagic.size(), '\0');
-  std::size_t have = 0;
-  while (have < first.size()) {
-    const auto got = file->read(first.data() + have, first.size() - have);
-    if (!got) return fail(got.error());
-    if (*got == 0) break;
-    have += *got;
-  }
-  first.resize(have);
-  if (first == kZstdMagic) {
-    return std::make_unique<ZstdFile>(path, std::move(file), std::move(first));
-  }
-  return std::make_unique<Prefixed>(std::move(first), std::move(file));
+  auto file = std::make_unique<PlainFile>(path, fd);
+  const auto first = file->look(kZstdMagic.size());
+  if (!first) return fail(first.error());
+  if (*first == kZstdMagic) return std::make_unique<ZstdFile>(path, std::move(file));
+  return file;
 }
 
 std::unique_ptr<ByteSource> bytes_of(std::string_view bytes) {

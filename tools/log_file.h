@@ -24,6 +24,8 @@ class ByteSource {
   virtual Result<void> skip(std::uint64_t size);
   /// Bytes taken from the disk so far.
   virtual std::uint64_t consumed() const = 0;
+  /// What there was on the disk when it was opened.
+  virtual std::uint64_t disk_size() const { return 0; }
   virtual bool compressed() const { return false; }
 };
 
