@@ -19,7 +19,11 @@ constexpr std::uint16_t kSearchesOpen = 1u << 8;  // in StoredCall::present
 
 /// Texts joined so that different ones never join to the same.
 std::string joined(std::initializer_list<std::string_view> parts) {
+  constexpr std::size_t kMostLengthText = 20;
+  std::size_t size = 0;
+  for (const std::string_view part : parts) size += part.size() + kMostLengthText + 1;
   std::string key;
+  key.reserve(size);
   for (const std::string_view part : parts) {
     key += std::to_string(part.size());
     key += ':';

@@ -251,7 +251,7 @@ class ThreadCalls : public LogSink {
     calls_.reserve(kWorthALock);
   }
 
-  void call(replay::Call call) override {
+  void call(replay::Call&& call) override {
     calls_.push_back(std::move(call));
     if (calls_.size() < kWorthALock) return;
     if (calls_.size() >= kMost) return flush();

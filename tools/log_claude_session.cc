@@ -16,6 +16,11 @@ std::uint64_t hash_of(std::string_view text) {
   return xxh3_64(as_bytes(text));
 }
 
+/// Whether a string is that text; most need no escapes.
+bool says(JsonSpan value, const std::string& text) {
+  return value.is(text) || value.text() == text;
+}
+
 }  // namespace
 
 ClaudeSession::ClaudeSession(LogReading& reading, std::string id, bool side, KnownResponses& known)
@@ -32,26 +37,25 @@ void ClaudeSession::assistant(const ClaudeLine& line, Origin& origin) {
               origin);
     return;
   }
-  const JsonSpan key = message.id.is_string() ? message.id : line.uuid;
-  const std::string id = key.text();
-  if (id.empty()) {
+  const JsonSpan id = message.id.is_string() ? message.id : line.uuid;
+  if (id.written().empty()) {
     log_.keep("assistant", schema::ImportReason::unmapped, "has neither message.id nor uuid",
               origin);
     return;
   }
-  if (open_ && open_->id == id) {
-    const std::string request = line.request.text();
-    if (open_->request.empty() || request.empty() || open_->request == request) {
+  if (open_ && says(id, open_->id)) {
+    if (open_->request.empty() || line.request.written().empty() ||
+        says(line.request, open_->request)) {
       absorb(line, message, origin);
       return;
     }
   }
   close();
-  open(line, message, id);
+  open(line, id.text());
   absorb(line, message, origin);
 }
 
-void ClaudeSession::open(const ClaudeLine& line, const ClaudeMessage&, std::string id) {
+void ClaudeSession::open(const ClaudeLine& line, std::string id) {
   // A copy that another session has open counts first: it came first.
   const auto [other, fresh] = known_.open.try_emplace(hash_of(id), this);
   if (!fresh) {
@@ -59,20 +63,21 @@ void ClaudeSession::open(const ClaudeLine& line, const ClaudeMessage&, std::stri
     holder->close();
     known_.open[hash_of(id)] = this;
   }
-  Response response;
-  response.id = std::move(id);
-  response.request = line.request.text();
-  response.first_at = line.at;
+  std::size_t slot = 0;
   if (!reading_.usage_only()) {
     Origin none;
     unknown_outcomes(none);
     rewind_to(line.parent.raw());
     commit_compaction("");
-    response.slot = messages_.size();
+    slot = messages_.size();
     messages_.emplace_back();
     log_.hold();
   }
-  open_ = std::move(response);
+  Response& response = open_.emplace();
+  response.id = std::move(id);
+  response.request = line.request.text();
+  response.first_at = line.at;
+  response.slot = slot;
 }
 
 /// Of the lines of one response the one with the most output counts whole; its first line dates

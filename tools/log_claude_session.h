@@ -82,7 +82,7 @@ class ClaudeSession {
     std::string uuid;
   };
 
-  void open(const ClaudeLine& line, const ClaudeMessage& message, std::string id);
+  void open(const ClaudeLine& line, std::string id);
   void absorb(const ClaudeLine& line, const ClaudeMessage& message, Origin& origin);
   void absorb_content(const ClaudeMessage& message);
   void close();

@@ -30,7 +30,7 @@ std::string arguments_of(JsonSpan item) {
 /// Figures wait until the next response begins: a record may still confirm them.
 void CodexThread::count(CodexCount count, const CodexLine& line, Origin& origin) {
   if (counted_) flush();
-  Counted made;
+  Counted& made = counted_.emplace();
   made.count = std::move(count);
   made.at = line.at;
   made.model = model_.empty() ? "unknown" : model_;
@@ -43,26 +43,23 @@ void CodexThread::count(CodexCount count, const CodexLine& line, Origin& origin)
     if (!reading_.usage_only()) log_.hold();
   }
   made.origin = origin;
-  counted_ = std::move(made);
 }
 
 void CodexThread::flush() {
   if (open_ && !counted_) {
     // Items that no figures followed: what they used is not known.
-    Counted made;
+    Counted& made = counted_.emplace();
     made.response = std::move(*open_);
     open_.reset();
     made.at = made.response.last_at;
     made.model = model_.empty() ? "unknown" : model_;
     made.count.authority = schema::Authority::exact;
     made.count.key = "items/" + Digest::of(made.response.raw).hex();
-    counted_ = std::move(made);
   }
   if (!counted_) return;
-  Counted done = std::move(*counted_);
+  emit(*counted_);
+  spare_ = std::move(counted_->response);
   counted_.reset();
-  emit(done);
-  spare_ = std::move(done.response);
 }
 
 replay::CallUsage CodexThread::usage_of(const Counted& counted) {
@@ -75,13 +72,15 @@ replay::CallUsage CodexThread::usage_of(const Counted& counted) {
 }
 
 void CodexThread::emit(Counted& counted) {
-  const std::string key = id() + "/" + counted.count.key;
+  std::string stable_id;
+  stable_id.reserve(id().size() + 1 + counted.count.key.size());
+  stable_id.append(id()).append("/").append(counted.count.key);
   const bool recorded = counted.count.key == counted.count.record;
-  const std::uint64_t occurrence = recorded ? 0 : reading_.occurrence(key);
-  const std::string stable_id = occurrence == 0 ? key : fmt::format("{}#{}", key, occurrence);
+  const std::uint64_t occurrence = recorded ? 0 : reading_.occurrence(stable_id);
+  if (occurrence != 0) stable_id += fmt::format("#{}", occurrence);
   ++reading_.report().calls;
   const bool compaction = compactions_.contains(counted.count.response_id);
-  const std::string lineage = compaction ? "compaction" : "";
+  std::string lineage = compaction ? "compaction" : "";
   if (!reading_.usage_only()) {
     emit_events(counted, stable_id, lineage);
     return;
@@ -90,15 +89,15 @@ void CodexThread::emit(Counted& counted) {
   call.session = log_.call_session();
   call.id = log_id(reading_, "response", stable_id);
   call.version = log_.next_call_version();
-  call.lineage = lineage;
+  call.lineage = std::move(lineage);
   call.provider = provider_;
   call.provider_kind = "openai-responses";
-  call.requested_model = counted.model;
-  call.response_id = counted.count.response_id;
+  call.requested_model = std::move(counted.model);
   call.started_at = counted.at;
   call.ended_at = counted.at;
   // Items that no figures followed used something, too: it is not known, and not zero.
   const bool known = counted.count.tokens.billed() || !counted.count.response_id.empty();
+  call.response_id = std::move(counted.count.response_id);
   if (known) call.usage = usage_of(counted);
   call.usage.authority = counted.count.authority;
   if (known) call.usage.service_tier = tier_;

@@ -292,9 +292,11 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
   }
   open_->last_at = line.at;
   open_->add(line.payload.raw());
-  if (is_codex_call(line.payload)) open_->tools.push_back(codex_tool(line.payload));
-  if (const auto searches = codex_searches(line.payload)) {
-    open_->searches = open_->searches.value_or(0) + *searches;
+  if (!line.kind.is("message") && !line.kind.is("reasoning")) {
+    if (is_codex_call(line.payload)) open_->tools.push_back(codex_tool(line.payload));
+    if (const auto searches = codex_searches(line.payload)) {
+      open_->searches = open_->searches.value_or(0) + *searches;
+    }
   }
   append_message(line.payload.raw());
   if (line.kind.is("message") && !reading_.usage_only())

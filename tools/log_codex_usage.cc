@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 namespace daybook::tools {
@@ -44,7 +45,11 @@ CodexTokens CodexTokens::minus(const CodexTokens& before) const {
 
 std::string CodexTokens::key() const {
   constexpr auto kKey = FMT_COMPILE("{}/{}/{}/{}/{}/{}");
-  return fmt::format(kKey, input, cached, cache_write, output, reasoning, total);
+  constexpr std::size_t kMostDigits = 20;
+  std::array<char, 6 * kMostDigits + 5> text;
+  char* const end =
+      fmt::format_to(text.data(), kKey, input, cached, cache_write, output, reasoning, total);
+  return std::string(text.data(), end);
 }
 
 replay::CallUsage CodexTokens::usage() const {

@@ -130,6 +130,7 @@ Result<Probe> probe(const std::string& path) {
   LineReader lines(sips);
   LogLine line;
   std::string beginning;
+  JsonTape tape;
   for (int i = 0; i < kMostProbedLines && lines.read_bytes() < kMostProbedBytes; ++i) {
     const auto got = lines.next(line);
     if (!got) return fail(got.error());
@@ -139,7 +140,7 @@ Result<Probe> probe(const std::string& path) {
     if (found.gzip) break;
     std::string_view text = line.text;
     text.remove_prefix(std::min(text.find('{'), text.size()));
-    const auto start = JsonSpan::start_of(text);
+    const auto start = JsonSpan::start_of(text, &tape);
     if (start.value.is_object()) {
       found.kind = kind_of_record(start.value);
       found.document = found.kind == LogKind::codex && is_codex_document(start.value);

@@ -55,7 +55,7 @@ class JournalSink : public LogSink {
   /// another that did not matter.
   Result<bool> is_known();
 
-  void call(replay::Call) override {}
+  void call(replay::Call&&) override {}
   Result<void> event(const std::string& session, EventDraft draft) override;
   std::unique_ptr<schema::ContentT> content(std::string_view bytes) override;
   BlobRef blob(std::string_view bytes) override;

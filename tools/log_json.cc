@@ -448,10 +448,10 @@ bool nests_too_deep(std::string_view text) {
   return false;
 }
 
-JsonSpan::Start JsonSpan::start_of(std::string_view text) {
+JsonSpan::Start JsonSpan::start_of(std::string_view text, JsonTape* tape) {
   std::size_t at = 0;
-  if (!check_value(text, at)) return {JsonSpan(), at};
-  return {JsonSpan(text.substr(0, at)), at};
+  if (!check_value(text, at, tape)) return {JsonSpan(), at};
+  return {tape == nullptr ? JsonSpan(text.substr(0, at)) : JsonSpan(*tape, 0), at};
 }
 
 std::optional<JsonSpan> JsonSpan::whole(std::string_view text, JsonTape* tape) {
@@ -475,7 +475,9 @@ JsonSpan JsonSpan::operator[](std::string_view key) const {
 
 std::string JsonSpan::text() const {
   if (!is_string()) return {};
-  const std::string_view inner = text_.substr(1, text_.size() - 2);
+  const std::string_view inner = written();
+  // Most strings need no escapes.
+  if (inner.find('\\') == std::string_view::npos && is_ascii(inner)) return std::string(inner);
   std::string out;
   out.reserve(inner.size());
   std::size_t at = 0;

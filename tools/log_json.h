@@ -46,8 +46,8 @@ class JsonSpan {
   /// which must outlive the value and everything taken from it, its members are found at once.
   static std::optional<JsonSpan> whole(std::string_view text, JsonTape* tape = nullptr);
   struct Start;
-  /// The value that `text` starts with, whatever follows it.
-  static Start start_of(std::string_view text);
+  /// The value that `text` starts with, whatever follows it. With a tape as above.
+  static Start start_of(std::string_view text, JsonTape* tape = nullptr);
   /// Same, of text that `whole` accepted before.
   static JsonSpan trusted(std::string_view text) { return JsonSpan(text); }
 

@@ -69,7 +69,7 @@ class LogSink {
   virtual ~LogSink() = default;
 
   /// Depth::usage only. `version` counts the calls of the session within this file.
-  virtual void call(replay::Call call) = 0;
+  virtual void call(replay::Call&& call) = 0;
 
   /// The other depths. `session` is the log's session (CallSession::id). The first event of each
   /// session is SessionImported; positions count from 1 within (file, session) and are what

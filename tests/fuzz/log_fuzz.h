@@ -13,7 +13,7 @@ namespace daybook::fuzz {
 
 class CheckingSink : public tools::LogSink {
  public:
-  void call(replay::Call call) override { DAYBOOK_CHECK(call.session != nullptr); }
+  void call(replay::Call&& call) override { DAYBOOK_CHECK(call.session != nullptr); }
   Result<void> event(const std::string& session, EventDraft draft) override {
     std::uint64_t& position = positions_[session];
     ++position;

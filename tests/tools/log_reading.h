@@ -20,7 +20,7 @@ inline std::string log_fixture(const std::string& name) {
 /// Keeps events as bytes, by session, and blobs.
 class EventSink : public tools::LogSink {
  public:
-  void call(replay::Call) override { ++calls_seen; }
+  void call(replay::Call&&) override { ++calls_seen; }
   Result<void> event(const std::string& session, EventDraft draft) override {
     auto& events = sessions[session];
     Envelope envelope;
