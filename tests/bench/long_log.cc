@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <vector>
 
@@ -83,9 +84,10 @@ int measure_long_logs(const std::string& folder) {
       if (!cache.good) return 1;
       runs.push_back(cache.core_ms);
     }
-    core_ms[twice] = median(runs);
+    // The least is what the work takes; the rest is other work on the same caches.
+    core_ms[twice] = std::ranges::min(runs);
     fmt::print(
-        "daybook cache of a session of {} calls, never compacted: {:.0f} ms on a core, median of "
+        "daybook cache of a session of {} calls, never compacted: {:.0f} ms on a core, least of "
         "{}\n",
         calls, core_ms[twice], kRuns);
   }
