@@ -135,6 +135,21 @@ std::optional<double> mean_precision(const std::vector<const UnitScore*>& units)
   return sum / static_cast<double>(count);
 }
 
+/// Replicates of one compaction are no independent summaries: each arm has one say per compaction.
+std::map<std::uint32_t, std::vector<const UnitScore*>> by_case(const ReplayReport& report,
+                                                               std::size_t arm) {
+  std::map<std::uint32_t, std::vector<const UnitScore*>> units;
+  for (const auto& unit : report.units) {
+    if (unit.key.arm == arm) units[unit.key.item].push_back(&unit);
+  }
+  return units;
+}
+
+double usable_share(const std::vector<const UnitScore*>& units) {
+  const auto usable = std::ranges::count_if(units, [](const auto* unit) { return unit->usable; });
+  return static_cast<double>(usable) / static_cast<double>(units.size());
+}
+
 void Reporter::sum_up(ReplayReport& report) const {
   for (std::uint32_t i = 0; i < state_.arms.size(); ++i) {
     ArmReport arm;
@@ -157,7 +172,11 @@ void Reporter::sum_up(ReplayReport& report) const {
       }
     }
     arm.units = units.size();
-    arm.usable_rate = wilson(arm.usable, arm.units);
+    std::vector<ClusteredShare> shares;
+    for (const auto& [item, made] : by_case(report, i)) {
+      shares.push_back({clusters_.at(item), usable_share(made), static_cast<double>(made.size())});
+    }
+    arm.usable_rate = clustered_rate(shares);
     if (arm.usable > 0) arm.cost_per_usable = divided(arm.cost, arm.usable);
     arm.survival = mean(units, &UnitScore::survival);
     arm.precision = mean_precision(units);
@@ -179,40 +198,23 @@ PairReport Reporter::compare(const ReplayReport& report, std::size_t a, std::siz
   PairReport pair;
   pair.a = a;
   pair.b = b;
-  // Replicates of one compaction are no independent pairs: each arm has one say per compaction.
-  const auto by_case = [&](std::size_t arm) {
-    std::map<std::uint32_t, std::vector<const UnitScore*>> units;
-    for (const auto& unit : report.units) {
-      if (unit.key.arm == arm) units[unit.key.item].push_back(&unit);
-    }
-    return units;
-  };
-  const auto mostly_usable = [](const std::vector<const UnitScore*>& units) {
-    const auto usable = std::ranges::count_if(units, [](const auto* unit) { return unit->usable; });
-    return static_cast<std::size_t>(usable) * 2 > units.size();
-  };
-  const auto of_a = by_case(a);
-  PairedOutcomes outcomes;
+  const auto of_a = by_case(report, a);
+  std::vector<PairedShares> shares;
   std::vector<ClusteredDifference> recalls;
   std::vector<double> differences;
-  for (const auto& [item, units] : by_case(b)) {
+  for (const auto& [item, units] : by_case(report, b)) {
     const auto found = of_a.find(item);
     if (found == of_a.end()) continue;
-    const bool usable_a = mostly_usable(found->second);
-    std::uint64_t& cell = mostly_usable(units) ? (usable_a ? outcomes.both : outcomes.gained)
-                                               : (usable_a ? outcomes.lost : outcomes.neither);
-    ++cell;
-    ++pair.pairs;
+    shares.push_back({clusters_.at(item), usable_share(found->second), usable_share(units)});
     if (!units.front()->needs) continue;
     const double difference =
         mean(units, &UnitScore::needed_recall) - mean(found->second, &UnitScore::needed_recall);
     recalls.push_back({clusters_.at(item), difference});
     differences.push_back(difference);
   }
-  pair.only_a = outcomes.lost;
-  pair.only_b = outcomes.gained;
-  pair.p = mcnemar_exact(outcomes.gained, outcomes.lost);
-  pair.difference = newcombe_paired(outcomes);
+  pair.pairs = shares.size();
+  pair.usable = paired_rates(shares);
+  pair.p = mcnemar_exact(pair.usable.gained, pair.usable.lost);
   pair.recall_pairs = recalls.size();
   const auto bootstrapped = bootstrap_mean(recalls);
   pair.recall_difference = bootstrapped.mean;
@@ -221,7 +223,7 @@ PairReport Reporter::compare(const ReplayReport& report, std::size_t a, std::siz
   if (pair.pairs > 0) {
     const double n = static_cast<double>(pair.pairs);
     pair.pairs_needed = pairs_needed(
-        {static_cast<double>(outcomes.gained) / n, static_cast<double>(outcomes.lost) / n});
+        {static_cast<double>(pair.usable.gained) / n, static_cast<double>(pair.usable.lost) / n});
   }
   return pair;
 }
@@ -229,6 +231,7 @@ PairReport Reporter::compare(const ReplayReport& report, std::size_t a, std::siz
 Result<ReplayReport> Reporter::make() {
   ReplayReport report;
   report.cases = state_.cases.size();
+  report.replicates = state_.replicates;
   report.all = state_.cases.size() * state_.arms.size() * state_.replicates;
   for (const auto& id : state_.cases) clusters_.push_back(id.substr(0, id.rfind('@')));
   report.sessions = std::set<std::string>(clusters_.begin(), clusters_.end()).size();

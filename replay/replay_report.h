@@ -37,7 +37,7 @@ struct ArmReport {
   Arm arm;
   std::size_t units = 0;
   std::size_t usable = 0;
-  Interval usable_rate;                      // Wilson, 95 %
+  ClusteredRate usable_rate;                 // over compactions; 95 %
   std::map<std::string, std::size_t> codes;  // units that were refused for it
   std::size_t calls = 0;
   Money cost;
@@ -53,16 +53,15 @@ struct ArmReport {
   std::optional<double> payback_turns;  // median over the units that have one
 };
 
-/// Two arms on the same cases; of several replicates the majority counts, and the mean of recalls.
+/// Two arms on the same cases. Each has one say per case, whatever its replicates: the share of
+/// them that is usable, and the mean of their recalls.
 struct PairReport {
   std::size_t a = 0;  // indexes of the arms; b is compared with a
   std::size_t b = 0;
   std::size_t pairs = 0;
-  std::size_t only_a = 0;  // usable in a and not in b
-  std::size_t only_b = 0;
-  double p = 1;                  // exact McNemar, two-sided
+  PairedRates usable;            // from a to b; with one replicate as McNemar and Newcombe
+  double p = 1;                  // exact McNemar or sign test, two-sided
   double p_holm = 1;             // over all pairs of the report
-  Interval difference;           // of the usable rates, b less a: Newcombe, 95 %
   std::size_t recall_pairs = 0;  // pairs in which something was needed later
   double recall_difference = 0;  // mean of needed recall, b less a, where something was needed
   std::optional<Interval> recall_interval;  // bootstrap over sessions, BCa, 95 %
@@ -75,6 +74,7 @@ struct ReplayReport {
   std::vector<PairReport> pairs;
   std::vector<UnitScore> units;
   std::size_t cases = 0;
+  std::size_t replicates = 1;
   std::size_t sessions = 0;  // clusters
   std::size_t done = 0;      // units
   std::size_t all = 0;

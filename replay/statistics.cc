@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <numeric>
 #include <tuple>
@@ -44,6 +45,76 @@ double normal_critical(double confidence) {
   DAYBOOK_CHECK(confidence > 0 && confidence < 1);
   return -normal_quantile((1 - confidence) / 2);
 }
+
+/// Wilson's limits of a share of `n`, which need not be whole numbers.
+Interval wilson_of(double share, double n, double z) {
+  const double weight = z * z / n;
+  const double centre = (share + weight / 2) / (1 + weight);
+  const double half = std::sqrt(weight * (share * (1 - share) + weight / 4)) / (1 + weight);
+  return {share <= 0 ? 0 : centre - half, share >= 1 ? 1 : centre + half};
+}
+
+/// PairedOutcomes in parts of pairs.
+struct PairShares {
+  double both = 0, gained = 0, lost = 0, neither = 0;
+
+  PairShares& operator+=(const PairShares& other) {
+    both += other.both;
+    gained += other.gained;
+    lost += other.lost;
+    neither += other.neither;
+    return *this;
+  }
+  PairShares over(double part) const {
+    return {both / part, gained / part, lost / part, neither / part};
+  }
+};
+
+Interval newcombe_of(const PairShares& shares, double z) {
+  const auto [both, gained, lost, neither] = shares;
+  const double n = both + gained + lost + neither;
+  if (n <= 0) return {-1, 1};
+  const double p_now = std::min(1.0, (both + gained) / n);
+  const double p_old = std::min(1.0, (both + lost) / n);
+  const Interval now = wilson_of(p_now, n, z);
+  const Interval old = wilson_of(p_old, n, z);
+
+  const double margins = (both + gained) * (lost + neither) * (both + lost) * (gained + neither);
+  double covariance = both * neither - gained * lost;
+  // The method is careful with pairs that seem alike: half a pair less, down to none.
+  if (covariance > 0) covariance = std::max(0.0, covariance - n / 2);
+  const double phi = margins > 0 ? covariance / std::sqrt(margins) : 0;
+
+  const auto joined = [phi](double a, double b) {
+    return std::sqrt(std::max(0.0, a * a - 2 * phi * a * b + b * b));
+  };
+  const double difference = p_now - p_old;
+  return {std::max(-1.0, difference - joined(p_now - now.low, old.high - p_old)),
+          std::min(1.0, difference + joined(now.high - p_now, p_old - old.low))};
+}
+
+/// How cases deviate from their mean, by cluster.
+class Residuals {
+ public:
+  void add(const std::string& cluster, double residual) {
+    sums_[cluster] += residual;
+    ++cases_;
+  }
+
+  /// The variance between clusters over that of independent cases, whose sum of squares is
+  /// `independent`; at least 1, also where nothing can be told.
+  double design_effect(double independent) const {
+    const double clusters = real(sums_.size()), cases = real(cases_);
+    if (clusters < 2 || independent <= kRounding * cases) return 1;
+    double between = 0;
+    for (const auto& [cluster, sum] : sums_) between += sum * sum;
+    return std::max(1.0, between / independent * clusters / (clusters - 1) * (cases - 1) / cases);
+  }
+
+ private:
+  std::map<std::string, double> sums_;
+  std::uint64_t cases_ = 0;
+};
 
 /// P(X <= reach or X >= n - reach) of a binomial X. Weights are relative to the mode's and reach
 /// out to where they vanish, so that no factorial is needed and far tails keep their digits.
@@ -270,12 +341,29 @@ double exact_rank_test(const SignedRanks& ranks, std::size_t total) {
 
 Interval wilson(std::uint64_t successes, std::uint64_t n, double confidence) {
   DAYBOOK_CHECK(successes <= n);
-  const double z = normal_critical(confidence);
   if (n == 0) return {0, 1};
-  const double share = real(successes) / real(n), weight = z * z / real(n);
-  const double centre = (share + weight / 2) / (1 + weight);
-  const double half = std::sqrt(weight * (share * (1 - share) + weight / 4)) / (1 + weight);
-  return {successes == 0 ? 0 : centre - half, successes == n ? 1 : centre + half};
+  return wilson_of(real(successes) / real(n), real(n), normal_critical(confidence));
+}
+
+ClusteredRate clustered_rate(std::span<const ClusteredShare> cases, double confidence) {
+  ClusteredRate made;
+  double weights = 0, squares = 0, good = 0;
+  for (const auto& each : cases) {
+    DAYBOOK_CHECK(each.share >= 0 && each.share <= 1 && each.weight > 0);
+    weights += each.weight;
+    squares += each.weight * each.weight;
+    good += each.weight * each.share;
+  }
+  if (cases.empty()) return made;
+  made.rate = std::min(1.0, good / weights);
+  Residuals residuals;
+  for (const auto& each : cases) {
+    residuals.add(each.cluster, each.weight * (each.share - made.rate));
+  }
+  made.effective =
+      weights * weights / squares / residuals.design_effect(squares * made.rate * (1 - made.rate));
+  made.interval = wilson_of(made.rate, made.effective, normal_critical(confidence));
+  return made;
 }
 
 double mcnemar_exact(std::uint64_t gained, std::uint64_t lost) {
@@ -284,25 +372,33 @@ double mcnemar_exact(std::uint64_t gained, std::uint64_t lost) {
 
 Interval newcombe_paired(const PairedOutcomes& outcomes, double confidence) {
   const auto [both, gained, lost, neither] = outcomes;
-  const auto n = both + gained + lost + neither;
-  if (n == 0) return {-1, 1};
-  const Interval now = wilson(both + gained, n, confidence);
-  const Interval old = wilson(both + lost, n, confidence);
-  const double p_now = real(both + gained) / real(n), p_old = real(both + lost) / real(n);
+  return newcombe_of({real(both), real(gained), real(lost), real(neither)},
+                     normal_critical(confidence));
+}
 
-  const double margins =
-      real(both + gained) * real(lost + neither) * real(both + lost) * real(gained + neither);
-  double covariance = real(both) * real(neither) - real(gained) * real(lost);
-  // The method is careful with pairs that seem alike: half a pair less, down to none.
-  if (covariance > 0) covariance = std::max(0.0, covariance - real(n) / 2);
-  const double phi = margins > 0 ? covariance / std::sqrt(margins) : 0;
-
-  const auto joined = [phi](double a, double b) {
-    return std::sqrt(a * a - 2 * phi * a * b + b * b);
-  };
-  const double difference = p_now - p_old;
-  return {std::max(-1.0, difference - joined(p_now - now.low, old.high - p_old)),
-          std::min(1.0, difference + joined(now.high - p_now, p_old - old.low))};
+PairedRates paired_rates(std::span<const PairedShares> cases, double confidence) {
+  PairedRates made;
+  if (cases.empty()) return made;
+  PairShares shares;
+  for (const auto& [cluster, was, now] : cases) {
+    DAYBOOK_CHECK(was >= 0 && was <= 1 && now >= 0 && now <= 1);
+    made.gained += now > was ? 1 : 0;
+    made.lost += now < was ? 1 : 0;
+    shares += {was * now, (1 - was) * now, was * (1 - now), (1 - was) * (1 - now)};
+  }
+  const double n = real(cases.size());
+  made.was = (shares.both + shares.lost) / n;
+  made.now = (shares.both + shares.gained) / n;
+  Residuals residuals;
+  for (const auto& each : cases) {
+    residuals.add(each.cluster, (each.now - each.was) - (made.now - made.was));
+  }
+  const double difference = made.now - made.was;
+  const double effect =
+      residuals.design_effect(shares.gained + shares.lost - n * difference * difference);
+  made.effective = n / effect;
+  made.difference = newcombe_of(shares.over(effect), normal_critical(confidence));
+  return made;
 }
 
 double mcnemar_power(std::uint32_t pairs, DiscordantRates rates, double alpha) {

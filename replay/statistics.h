@@ -1,9 +1,9 @@
 // How sure one can be that an arm of a comparison is better: intervals, tests, and how many pairs
 // are enough.
 //
-// Two arms are always compared on the same cases, so everything here but `wilson` is paired. All
-// functions are pure: the same input gives the same bytes. Probabilities, proportions and
-// confidences are fractions from 0 to 1, never percents. P-values are two-sided.
+// Two arms are always compared on the same cases, so everything here but the rates of one arm is
+// paired. All functions are pure: the same input gives the same bytes. Probabilities, proportions
+// and confidences are fractions from 0 to 1, never percents. P-values are two-sided.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,27 @@ struct Interval {
 /// `successes` at most `n`; `confidence` strictly between 0 and 1, here and below.
 Interval wilson(std::uint64_t successes, std::uint64_t n, double confidence = 0.95);
 
+/// One case: the share of its tries that came out good, and what it belongs to. Cases of one
+/// cluster (a session) are not independent of each other, and tries of one case less so.
+struct ClusteredShare {
+  std::string cluster;
+  double share = 0;   // from 0 to 1
+  double weight = 1;  // above 0: how many tries
+};
+
+struct ClusteredRate {
+  double rate = 0;       // over all tries; 0 when there are none
+  double effective = 0;  // as many independent cases would say as much; at most the cases
+  Interval interval{0, 1};
+};
+
+/// Wilson's interval on the effective number of cases. A case counts as one, whatever its tries
+/// (with unequal weights Kish's number). Where clusters differ more than independent cases would,
+/// their number is divided by the design effect: the variance between clusters over the binomial
+/// one, each with its degrees of freedom; below 1 it counts as 1. One cluster cannot tell how
+/// clusters differ. With a case a cluster, each tried once, it is `wilson`.
+ClusteredRate clustered_rate(std::span<const ClusteredShare> cases, double confidence = 0.95);
+
 /// What became of the same cases under an old and a new arm.
 struct PairedOutcomes {
   std::uint64_t both = 0;     // good under either
@@ -35,12 +56,35 @@ struct PairedOutcomes {
 };
 
 /// McNemar's exact test: how often as uneven a split of the discordant pairs, or more so, comes out
-/// of arms that are equally good. 1 when there are none. Below 0.05 takes at least 6 against 0.
+/// of arms that are equally good. Of cases that are gained or lost by their shares it is the exact
+/// sign test. 1 when there are none. Below 0.05 takes at least 6 against 0.
 double mcnemar_exact(std::uint64_t gained, std::uint64_t lost);
 
 /// Newcombe's interval (1998, method 10) of the new arm's proportion less the old one's, within
 /// [-1, 1]: Wilson limits of both, joined by their correlation. Of nothing: all of [-1, 1].
 Interval newcombe_paired(const PairedOutcomes& outcomes, double confidence = 0.95);
+
+/// One case under both arms: the shares of its tries that came out good.
+struct PairedShares {
+  std::string cluster;
+  double was = 0;  // under the old arm
+  double now = 0;
+};
+
+struct PairedRates {
+  std::uint64_t gained = 0;  // cases that are good more often under the new arm
+  std::uint64_t lost = 0;
+  double was = 0;  // means over the cases, whatever their tries
+  double now = 0;
+  double effective = 0;  // pairs, as in ClusteredRate
+  Interval difference{-1, 1};
+};
+
+/// Newcombe's interval of `now` less `was`, on the effective number of pairs. A case is one pair,
+/// split over the four outcomes as tries of either arm, drawn at random, would be. No majority is
+/// taken, so that there are no ties to break. With a case a cluster, each tried once, it is
+/// `newcombe_paired`.
+PairedRates paired_rates(std::span<const PairedShares> cases, double confidence = 0.95);
 
 /// How often a case is gained or lost. Neither is negative, and they add up to 1 at most.
 struct DiscordantRates {

@@ -20,6 +20,9 @@ using replay::ArmReport;
 using replay::PairReport;
 using replay::ReplayReport;
 
+/// Of fewer, no statistic can tell well how much sessions differ.
+constexpr std::size_t kFewSessions = 10;
+
 std::string percent(double share) {
   return fmt::format("{:.0f}%", share * 100);
 }
@@ -50,13 +53,29 @@ void print_arms(Context& context, const ReplayReport& report) {
           {arm.arm.name, "-", "-", "-", "-", "-", "-", std::to_string(arm.calls), "-", "-", "-"});
       continue;
     }
-    table.add({arm.arm.name, fmt::format("{}/{}", arm.usable, arm.units), range(arm.usable_rate),
-               percent(arm.needed_recall), percent(arm.survival), percent(arm.precision),
-               percent(arm.block_recall), std::to_string(arm.calls), money(arm, arm.cost),
-               money(arm, arm.cost_per_usable),
+    table.add({arm.arm.name, fmt::format("{}/{}", arm.usable, arm.units),
+               range(arm.usable_rate.interval), percent(arm.needed_recall), percent(arm.survival),
+               percent(arm.precision), percent(arm.block_recall), std::to_string(arm.calls),
+               money(arm, arm.cost), money(arm, arm.cost_per_usable),
                arm.payback_turns ? fmt::format("{:.1f} turns", *arm.payback_turns) : "-"});
   }
   table.print(context.out, context.columns, context.colour());
+}
+
+/// What the intervals and p-values take for a say of its own, where that is not plain.
+void print_unit(Context& context, const ReplayReport& report) {
+  if (report.replicates > 1) {
+    context.out << fmt::format(
+        "intervals and tests count compactions, not summaries: the {} replicates of one are one "
+        "say\n",
+        report.replicates);
+  }
+  if (report.sessions < kFewSessions && report.sessions < report.cases) {
+    context.out << fmt::format(
+        "compactions of one session are alike: of only {} the intervals and p-values are too "
+        "sure\n",
+        counted(report.sessions, "session"));
+  }
 }
 
 void print_codes(Context& context, const ReplayReport& report) {
@@ -82,17 +101,19 @@ void print_pair(Context& context, const ReplayReport& report, const PairReport& 
   const std::string& a = report.arms[pair.a].arm.name;
   const std::string& b = report.arms[pair.b].arm.name;
   if (pair.pairs == 0) return;  // one of the two has nothing yet
-  const double n = static_cast<double>(std::max<std::size_t>(pair.pairs, 1));
-  const double points =
-      (static_cast<double>(pair.only_b) - static_cast<double>(pair.only_a)) / n * 100;
+  const auto& usable = pair.usable;
+  // Of several replicates the sign test compares how often, of one it is McNemar's.
+  const bool repeated = report.replicates > 1;
   context.out << fmt::format(
-      "{} against {}: {}, usable only in {}: {}, only in {}: {}; exact McNemar {}, with all "
-      "comparisons (Holm) {}: {}\n",
-      b, a, counted(pair.pairs, "pair"), b, pair.only_b, a, pair.only_a, p_value(pair.p),
-      p_value(pair.p_holm), verdict(pair));
+      "{} against {}: {}, usable {} in {}: {}, in {}: {}; exact {} {}, with all comparisons (Holm) "
+      "{}: {}\n",
+      b, a, counted(pair.pairs, "pair"), repeated ? "more often" : "only", b, usable.gained, a,
+      usable.lost, repeated ? "sign test" : "McNemar", p_value(pair.p), p_value(pair.p_holm),
+      verdict(pair));
   context.out << fmt::format(
-      "  usable, {} less {}: {:+.0f} points, 95% interval {:+.0f} to {:+.0f}\n", b, a, points,
-      pair.difference.low * 100, pair.difference.high * 100);
+      "  usable, {} less {}: {} less {}, {:+.0f} points, 95% interval {:+.0f} to {:+.0f}\n", b, a,
+      percent(usable.now), percent(usable.was), (usable.now - usable.was) * 100,
+      usable.difference.low * 100, usable.difference.high * 100);
   if (pair.recall_pairs > 0) {
     const std::string interval =
         pair.recall_interval
@@ -104,7 +125,7 @@ void print_pair(Context& context, const ReplayReport& report, const PairReport& 
                                counted(pair.recall_pairs, "pair"),
                                counted(report.sessions, "session"), p_value(pair.recall_p));
   }
-  if (pair.only_a + pair.only_b == 0) return;
+  if (usable.gained + usable.lost == 0) return;
   context.out << (pair.pairs_needed
                       ? fmt::format("  to show a difference of this size with 80% power: {}\n",
                                     counted(*pair.pairs_needed, "pair"))
@@ -117,8 +138,9 @@ void add_arm(JsonWriter& out, const ArmReport& arm) {
   const auto number = [&](const char* name, double value) {
     out.key(name).raw(fmt::format("{:.6f}", value));
   };
-  number("usable_low", arm.usable_rate.low);
-  number("usable_high", arm.usable_rate.high);
+  number("usable_low", arm.usable_rate.interval.low);
+  number("usable_high", arm.usable_rate.interval.high);
+  number("effective_compactions", arm.usable_rate.effective);
   if (arm.needed_recall) number("needed_recall", *arm.needed_recall);
   number("survival", arm.survival);
   if (arm.precision) number("precision", *arm.precision);
@@ -140,14 +162,17 @@ void add_arm(JsonWriter& out, const ArmReport& arm) {
 void add_pair(JsonWriter& out, const ReplayReport& report, const PairReport& pair) {
   out.begin_object().member("a", report.arms[pair.a].arm.name);
   out.member("b", report.arms[pair.b].arm.name).member("pairs", std::uint64_t{pair.pairs});
-  out.member("only_a", std::uint64_t{pair.only_a}).member("only_b", std::uint64_t{pair.only_b});
+  out.member("only_a", pair.usable.lost).member("only_b", pair.usable.gained);
   const auto number = [&](const char* name, double value) {
     out.key(name).raw(fmt::format("{:.6f}", value));
   };
   number("mcnemar_p", pair.p);
   number("holm_p", pair.p_holm);
-  number("difference_low", pair.difference.low);
-  number("difference_high", pair.difference.high);
+  number("usable_a", pair.usable.was);
+  number("usable_b", pair.usable.now);
+  number("effective_pairs", pair.usable.effective);
+  number("difference_low", pair.usable.difference.low);
+  number("difference_high", pair.usable.difference.high);
   number("recall_difference", pair.recall_difference);
   if (pair.recall_interval) {
     number("recall_low", pair.recall_interval->low);
@@ -163,6 +188,7 @@ std::string json_of(const SessionId& session, const ReplayReport& report) {
   out.begin_object().member("replay", session.str());
   out.member("cases", std::uint64_t{report.cases});
   out.member("sessions", std::uint64_t{report.sessions});
+  out.member("replicates", std::uint64_t{report.replicates});
   out.member("done", std::uint64_t{report.done}).member("all", std::uint64_t{report.all});
   out.member("gate_version", engine::kGateVersion);
   out.member("scorer_version", replay::kScorerVersion);
@@ -195,6 +221,7 @@ Result<int> replay_report(Context& context, const Arguments& arguments) {
                              counted(report->sessions, "session"), report->done,
                              counted(report->all, "summary", "summaries"));
   print_arms(context, *report);
+  print_unit(context, *report);
   print_codes(context, *report);
   for (const auto& pair : report->pairs) print_pair(context, *report, pair);
   if (report->done < report->all) {

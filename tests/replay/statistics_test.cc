@@ -67,6 +67,63 @@ TEST_CASE("a proportion's interval holds it, stays in range and mirrors its comp
   CHECK(wilson(0, 0) == Interval{0, 1});
 }
 
+TEST_CASE("tries of one case are one say in a rate's interval") {
+  // Nine cases, each good in 5 of 10: as sure as 4.5 of 9, whose roots these are; 45 of 90 would be
+  // 0.399 to 0.601. One session and nine say the same, because no session differs.
+  const std::vector<ClusteredShare> one(9, {"s", 0.5, 10});
+  const ClusteredRate rate = clustered_rate(one);
+  CHECK(rate.rate == 0.5);
+  CHECK(rate.effective == near(9));
+  check_interval(rate.interval, 0.226529229889, 0.773470770111);
+  std::vector<ClusteredShare> many;
+  for (int i = 0; i < 9; ++i) many.push_back({std::string(1, static_cast<char>('a' + i)), 0.5, 10});
+  CHECK(clustered_rate(many).interval == rate.interval);
+}
+
+TEST_CASE("a case a cluster, each tried once, has Wilson's interval") {
+  for (std::uint64_t n : {1U, 2U, 7U, 20U}) {
+    for (std::uint64_t good = 0; good <= n; ++good) {
+      std::vector<ClusteredShare> cases;
+      for (std::uint64_t i = 0; i < n; ++i) {
+        cases.push_back({std::to_string(i), i < good ? 1.0 : 0.0, 1});
+      }
+      const auto expected = wilson(good, n);
+      const auto rate = clustered_rate(cases);
+      INFO(good << " of " << n);
+      CHECK(rate.effective == near(static_cast<double>(n)));
+      check_interval(rate.interval, expected.low, expected.high);
+    }
+  }
+  CHECK(clustered_rate({}).interval == Interval{0, 1});
+}
+
+TEST_CASE("clusters that differ more than chance widen a rate's interval") {
+  // Exact fractions. Design effect: [m/(m-1) * sum over clusters of (sum of residuals)^2] over
+  // [n/(n-1) * n p (1-p)]; here 4/3 * 17 over 20/19 * 5, so that 20 cases count as 4.64.
+  std::vector<ClusteredShare> cases;
+  const int good_of_five[] = {5, 4, 1, 0};
+  for (int session = 0; session < 4; ++session) {
+    for (int i = 0; i < 5; ++i) {
+      cases.push_back({std::to_string(session), i < good_of_five[session] ? 1.0 : 0.0, 1});
+    }
+  }
+  const ClusteredRate apart = clustered_rate(cases);
+  CHECK(apart.effective == near(4.643962848297));
+  check_interval(apart.interval, 0.163580329603, 0.836419670397);
+  // The same outcomes spread evenly are no less sure than independent ones, and no surer.
+  std::vector<ClusteredShare> even = cases;
+  for (std::size_t i = 0; i < even.size(); ++i) even[i].share = i % 2 == 0 ? 1 : 0;
+  const auto independent = wilson(10, 20);
+  check_interval(clustered_rate(even).interval, independent.low, independent.high);
+  // Unequal tries, as in a run that was stopped: Kish's number of cases, over the design effect.
+  const std::vector<ClusteredShare> unequal = {
+      {"a", 1, 3}, {"a", 0.5, 2}, {"b", 0, 1}, {"c", 2.0 / 3, 3}};
+  const ClusteredRate stopped = clustered_rate(unequal);
+  CHECK(stopped.rate == near(2.0 / 3));
+  CHECK(stopped.effective == near(3.521739130435));
+  check_interval(stopped.interval, 0.228294470016, 0.931135311890);
+}
+
 TEST_CASE("the exact McNemar test counts splits of the discordant pairs") {
   CHECK(mcnemar_exact(6, 0) == near(1.0 / 32));  // 2 of 64 splits: the least that is below 0.05
   CHECK(mcnemar_exact(5, 0) == near(1.0 / 16));
@@ -107,6 +164,62 @@ TEST_CASE("the difference of paired proportions has Newcombe's interval") {
   check_interval(newcombe_paired({20, 0, 0, 0}), -0.161125158053, 0.161125158053);
   check_interval(newcombe_paired({0, 20, 0, 0}), 0.772134616242, 1);
   CHECK(newcombe_paired({}) == Interval{-1, 1});
+}
+
+TEST_CASE("with a case a session, each tried once, paired rates are McNemar's and Newcombe's") {
+  std::vector<PairedShares> cases;
+  const auto add = [&](int count, double was, double now) {
+    for (int i = 0; i < count; ++i) cases.push_back({std::to_string(cases.size()), was, now});
+  };
+  add(14, 1, 1);
+  add(5, 0, 1);
+  add(22, 0, 0);
+  const PairedRates rates = paired_rates(cases);
+  CHECK(rates.gained == 5);
+  CHECK(rates.lost == 0);
+  check_interval(rates.difference, 0.011483241383, 0.226492684351);
+  CHECK(paired_rates({}).difference == Interval{-1, 1});
+}
+
+TEST_CASE("a tie of an even number of tries is half of either, whichever arm has it") {
+  // Exact fractions. All of 18 cases good in 2 of 2 and in 1 of 2: half a point, not a whole one.
+  const std::vector<PairedShares> cases(18, {"s", 1, 0.5});
+  const PairedRates down = paired_rates(cases);
+  CHECK(down.was == 1);
+  CHECK(down.now == 0.5);
+  CHECK(down.lost == 18);
+  CHECK(down.effective == near(18));
+  check_interval(down.difference, -0.709689784948, -0.226315314235);
+  const PairedRates up = paired_rates(std::vector<PairedShares>(18, {"s", 0.5, 1}));
+  CHECK(up.gained == 18);
+  check_interval(up.difference, 0.226315314235, 0.709689784948);
+  // Both tied: no difference, and no pair that speaks for either.
+  const PairedRates tied = paired_rates(std::vector<PairedShares>(18, {"s", 0.5, 0.5}));
+  CHECK(tied.gained + tied.lost == 0);
+  CHECK(tied.difference.low == near(-tied.difference.high));
+}
+
+TEST_CASE("sessions that differ more than chance widen the interval of a difference") {
+  // Exact fractions; two tries a case, four sessions.
+  const std::vector<PairedShares> twice = {
+      {"a", 1, 0.5}, {"a", 0.5, 1}, {"a", 1, 0},   {"b", 0, 1}, {"b", 0.5, 1},
+      {"c", 1, 0},   {"c", 1, 0},   {"c", 1, 0.5}, {"d", 0, 0}, {"d", 0.5, 0.5}};
+  const PairedRates rates = paired_rates(twice);
+  CHECK(rates.was == near(0.65));
+  CHECK(rates.now == near(0.45));
+  CHECK(rates.effective == near(6.741821396994));
+  check_interval(rates.difference, -0.617682404743, 0.333475121589);
+  // One try a case: 7 gained and 2 lost of 14, but 7 of them in two sessions and both in a third.
+  std::vector<PairedShares> once(4, {"a", 0, 1});
+  once.insert(once.end(), 4, {"b", 1, 1});
+  once.insert(once.end(), 2, {"c", 1, 0});
+  once.push_back({"c", 0, 0});
+  once.insert(once.end(), 3, {"d", 0, 1});
+  const PairedRates apart = paired_rates(once);
+  CHECK(apart.gained == 7);
+  CHECK(apart.lost == 2);
+  CHECK(apart.effective == near(3.741010042835));
+  check_interval(apart.difference, -0.325648668314, 0.760689724957);
 }
 
 TEST_CASE("the interval of a difference holds it, stays in range and turns with the arms") {
