@@ -55,7 +55,7 @@ Result<int> replay_list(Context& context, const Arguments& arguments) {
                    "and 'daybook import' brings those of other programs\n";
     return kExitOk;
   }
-  Table table({"ID", "FROM", "WHEN", "TRIGGER", "TOKENS", "END", "CALLS"}, 0);
+  Table table({"ID", "FROM", "WHEN", "TRIGGER", "TOKENS", "END", "CALLS"});
   bool imported = false;
   std::uint64_t unknown = 0;
   std::uint64_t empty = 0;

@@ -20,6 +20,21 @@ void Table::add(const std::vector<std::string>& cells) {
   for (const std::string& cell : cells) row.push_back(one_line(cell));
 }
 
+void Table::print_part(std::ostream& out, const std::vector<std::size_t>& widths,
+                       const std::vector<std::size_t>& part, bool colour) const {
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    std::string line;
+    for (const std::size_t i : part) {
+      const std::string cell = fit(rows_[r][i], widths[i]);
+      line += cell;
+      line.append(widths[i] - display_width(cell) + kGap, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << (r == 0 && colour ? "\x1b[1m" : "") << line << (r == 0 && colour ? "\x1b[0m" : "")
+        << '\n';
+  }
+}
+
 void Table::print(std::ostream& out, std::size_t columns, bool colour) const {
   std::vector<std::size_t> widths(rows_.front().size());
   for (const auto& row : rows_) {
@@ -29,22 +44,23 @@ void Table::print(std::ostream& out, std::size_t columns, bool colour) const {
   }
   std::size_t total = kGap * (widths.size() - 1);
   for (const std::size_t width : widths) total += width;
-  if (columns > 0 && total > columns) {
-    std::size_t& width = widths[flexible_];
+  if (flexible_ && columns > 0 && total > columns) {
+    std::size_t& width = widths[*flexible_];
     const std::size_t excess = total - columns;
     width = std::max(std::min(width, kLeastFlexible), width > excess ? width - excess : 0);
   }
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    std::string line;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      const std::string cell = fit(rows_[r][i], widths[i]);
-      line += cell;
-      if (i + 1 < widths.size()) line.append(widths[i] - display_width(cell) + kGap, ' ');
+  std::vector<std::size_t> part = {0};
+  std::size_t used = widths.front();
+  for (std::size_t i = 1; i < widths.size(); ++i) {
+    if (columns > 0 && part.size() > 1 && used + kGap + widths[i] > columns) {
+      print_part(out, widths, part, colour);
+      part = {0};
+      used = widths.front();
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out << (r == 0 && colour ? "\x1b[1m" : "") << line << (r == 0 && colour ? "\x1b[0m" : "")
-        << '\n';
+    part.push_back(i);
+    used += kGap + widths[i];
   }
+  print_part(out, widths, part, colour);
 }
 
 }  // namespace daybook::tools

@@ -64,5 +64,22 @@ TEST_CASE("a table fits the terminal by its flexible column alone") {
   CHECK(printed(3) == "ID  TITLE\na   a long …\nbb  x\n");
 }
 
+TEST_CASE("a table that cannot give way is printed in parts, each with its first column") {
+  Table table({"ID", "FROM", "WHEN", "END"});
+  table.add({"multi@118", "daybook", "2026-11-29", "summary"});
+  table.add({"multi@12", "codex", "?", "unknown"});
+  const auto printed = [&](std::size_t columns) {
+    std::ostringstream out;
+    table.print(out, columns, false);
+    return out.str();
+  };
+  CHECK(printed(30) ==
+        "ID         FROM     WHEN\nmulti@118  daybook  2026-11-29\nmulti@12   codex    ?\n"
+        "ID         END\nmulti@118  summary\nmulti@12   unknown\n");
+  // However narrow: one column more than the first.
+  CHECK(printed(5).find("ID         FROM\nmulti@118  daybook\n") == 0);
+  CHECK(printed(39) == printed(0));
+}
+
 }  // namespace
 }  // namespace daybook::tools
