@@ -1,5 +1,7 @@
 #include "tools/replay_cases.h"
 
+#include <fmt/format.h>
+
 #include "tools/read_journal.h"
 
 namespace daybook::tools {
@@ -8,6 +10,12 @@ Result<std::vector<replay::RecordedCompaction>> wanted_compactions(
     journal::Journal& journal, const std::vector<std::string>& sessions) {
   std::vector<SessionId> names;
   for (const auto& given : sessions) {
+    if (const std::size_t at = given.rfind('@'); at != std::string::npos) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("--sessions takes sessions, not single compactions: give '{}', all "
+                              "of whose compactions are then taken, instead of '{}'",
+                              given.substr(0, at), given));
+    }
     auto info = find_session(journal, given);
     if (!info) return fail(std::move(info.error()));
     names.push_back(info->session);

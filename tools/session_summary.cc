@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "tools/counted.h"
+
 namespace daybook::tools {
 namespace {
 
@@ -60,9 +62,10 @@ class SummaryFold {
     }
     if (const auto* replay = event.payload_as_ReplayStarted()) {
       replay_ = true;
-      summary_.title = fmt::format("replay of {} compactions with {} arms",
-                                   replay->cases() == nullptr ? 0 : replay->cases()->size(),
-                                   replay->arms() == nullptr ? 0 : replay->arms()->size());
+      summary_.title = fmt::format(
+          "replay of {} with {}",
+          counted(replay->cases() == nullptr ? 0 : replay->cases()->size(), "compaction"),
+          counted(replay->arms() == nullptr ? 0 : replay->arms()->size(), "arm"));
     }
     if (const auto* started = event.payload_as_SessionStarted()) {
       summary_.title = text_of(started->title());

@@ -212,9 +212,11 @@ class Items {
 
   void replay() {
     if (const auto* started = event_.payload_as_ReplayStarted()) {
-      add("life", fmt::format("replay of {} compactions with {} arms",
-                              started->cases() == nullptr ? 0 : started->cases()->size(),
-                              started->arms() == nullptr ? 0 : started->arms()->size()));
+      add("life",
+          fmt::format(
+              "replay of {} with {}",
+              counted(started->cases() == nullptr ? 0 : started->cases()->size(), "compaction"),
+              counted(started->arms() == nullptr ? 0 : started->arms()->size(), "arm")));
     } else if (const auto* attempt = event_.payload_as_ReplayAttempted()) {
       add("compaction",
           fmt::format("summary of case {} by arm {}, replicate {}, attempt {}: {}",
