@@ -2,10 +2,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <sstream>
 
 #include "schema/utf8.h"
+#include "tools/bounded_text.h"
 #include "tools/read_journal.h"
 #include "tools/replay_actions.h"
 #include "tools/replay_cases.h"
@@ -20,21 +19,19 @@ constexpr std::size_t kMostBytes = 4 << 20;
 Result<std::string> summary_from(Context& context, const std::string& name) {
   std::string text;
   if (name == "-") {
-    text.assign(std::istreambuf_iterator<char>(context.in), {});
+    text = bounded_text(context.in, kMostBytes);
   } else {
     const auto path = std::filesystem::path(context.current_folder) / name;
     std::ifstream in(path, std::ios::binary);
-    std::ostringstream bytes;
-    bytes << in.rdbuf();
+    text = bounded_text(in, kMostBytes);
     if (!in || std::filesystem::is_directory(path)) {
       return fail(ErrorCode::not_found,
                   fmt::format("cannot read '{}'; give a file that holds the summary, or -", name));
     }
-    text = bytes.str();
   }
   if (text.size() > kMostBytes) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("'{}' has {} bytes, which is no summary", name, text.size()));
+                fmt::format("'{}' has more than {} bytes, which is no summary", name, kMostBytes));
   }
   if (!is_utf8(text)) {
     return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not UTF-8 text", name));
