@@ -51,11 +51,15 @@ std::optional<ProbeKey> probe_of(std::string_view lineage, std::string model) {
   return key;
 }
 
+/// What the probe asks for, but no more than the model's longest answer.
+std::uint64_t reply_budget(const engine::ModelChoice& choice, const PlannedProbe& probe) {
+  const std::uint64_t most = choice.params.max_output_tokens;
+  return most == 0 ? probe.reply_tokens : std::min(most, probe.reply_tokens);
+}
+
 engine::PreparedRequest request_for(const engine::ModelChoice& choice, const PlannedProbe& probe) {
   engine::SummaryAsk ask;
-  const std::uint32_t most = choice.params.max_output_tokens;
-  ask.max_tokens =
-      most == 0 ? probe.reply_tokens : std::min<std::uint64_t>(most, probe.reply_tokens);
+  ask.max_tokens = reply_budget(choice, probe);
   return engine::prepare_prompt(engine::summariser(choice, ask), kSystem, probe.prompt);
 }
 
@@ -126,9 +130,11 @@ Result<CallEnd> ProbeRunner::ask(const PlannedProbe& probe, std::string& refusal
   question.request = [&] { return request_for(choice, probe); };
   question.allowed = [&](const engine::PreparedRequest& request) -> Result<bool> {
     if (!max_cost_) return true;
-    return allows(*max_cost_, probes_.answers().spent,
-                  most_for(world_.calls, choice, request.event.body_size, probe.reply_tokens),
-                  choice);
+    const Spent most =
+        most_for(world_.calls, choice, request.event.body_size, reply_budget(choice, probe));
+    auto allowed = allows(*max_cost_, probes_.answers().spent, most, choice);
+    if (allowed && !*allowed) outcome_.next_call = most.money;
+    return allowed;
   };
   question.record = [&](const engine::ModelOutcome& outcome, bool last) {
     if (last && !outcome.reply) refusal = told(choice, outcome.reply.error());
@@ -184,6 +190,7 @@ Result<ProbeOutcome> ProbeRunner::run(const std::string& owner) {
                            [&](const auto& probe) { return visit(probe); });
   if (!asked) return fail(std::move(asked.error()));
   DAYBOOK_TRY(calls_.release(outcome_.end == CallEnd::done ? "done" : "stopped"));
+  outcome_.spent = probes_.answers().spent;
   return std::move(outcome_);
 }
 
@@ -196,7 +203,7 @@ ProbeFold::ProbeFold(const SessionId& session, const PriceBook& prices)
         ++answers_.calls;
         PaidCall paid{call.provider, call.model(), call.usage, call.started_at, call.answered};
         if (may_be_billed_ && !call.usage.any()) {
-          paid.usage = most_usage(body_bytes_, reply_tokens(key->layer));
+          paid.usage = most_usage(body_bytes_, reply_limit_.value_or(reply_tokens(key->layer)));
           paid.at_most = true;
         }
         answers_.spent.add(prices_, paid);
@@ -208,6 +215,7 @@ void ProbeFold::take(const journal::Entry& entry) {
   calls_.take(event);
   if (const auto* requested = event.payload_as_ModelRequested()) {
     body_bytes_ = requested->body_size();
+    reply_limit_ = reply_limit_of(*requested);
     open_ =
         probe_of(text_of(requested->lineage()),
                  fmt::format("{}:{}", text_of(requested->provider()), text_of(requested->model())));
@@ -233,8 +241,9 @@ Result<ProbePlan> price_probes(const CallWorld& world, const engine::ModelChoice
     }
     const auto request = request_for(choice, probe);
     plan.bytes += request.event.body_size;
-    plan.reply_tokens += probe.reply_tokens;
-    const Spent most = most_for(world, choice, request.event.body_size, probe.reply_tokens);
+    plan.reply_tokens += reply_budget(choice, probe);
+    const Spent most =
+        most_for(world, choice, request.event.body_size, reply_budget(choice, probe));
     plan.most.money += most.money;
     plan.most.unpriced_tokens += most.unpriced_tokens;
     return true;

@@ -88,8 +88,9 @@ class ProbeFold {
   const PriceBook& prices_;
   ProbeAnswers answers_;
   std::optional<ProbeKey> open_;
-  std::uint64_t body_bytes_ = 0;  // of the last request
-  bool may_be_billed_ = false;    // the event taken ends it without an answer
+  std::uint64_t body_bytes_ = 0;              // of the last request
+  std::optional<std::uint64_t> reply_limit_;  // that it set
+  bool may_be_billed_ = false;                // the event taken ends it without an answer
   CallFold calls_;
 };
 
@@ -116,6 +117,8 @@ struct ProbeOutcome {
   CallEnd end = CallEnd::done;
   std::size_t refused = 0;  // prompts that the endpoint would not take, such as too long ones
   std::string refusal;      // its words on the last one
+  std::optional<Money> next_call;  // too_dear: the most that the call not made could cost
+  Spent spent;                     // on all probes of the replay
 };
 
 /// Takes the session and asks what has no answer. `max_cost` is of all probes of the replay. A

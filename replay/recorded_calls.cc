@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 
 #include "engine/events.h"
 
@@ -21,10 +23,16 @@ std::int64_t jittered(std::int64_t wait_ms, engine::Clock& clock) {
   return wait_ms - wait_ms / 2 + static_cast<std::int64_t>(clock.random() % most);
 }
 
-/// A failure of the way to the model, not of the request.
-bool says_nothing(schema::FailureKind kind) {
-  return engine::is_retryable(kind) || kind == schema::FailureKind::authentication ||
-         kind == schema::FailureKind::local;
+/// How providers say in a refusal with HTTP 400 that the account, not the request, is at fault.
+constexpr std::array<std::string_view, 4> kAccountWords = {
+    "credit balance", "billing", "insufficient_", "exceeded_current_quota"};
+
+bool is_about_account(const engine::Failure& failure) {
+  std::string words = failure.message + '\n' + failure.raw;
+  std::ranges::transform(words, words.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::any_of(
+      kAccountWords, [&](std::string_view word) { return words.find(word) != std::string::npos; });
 }
 
 }  // namespace
@@ -36,6 +44,15 @@ std::string told(const engine::ModelChoice& choice, const engine::Failure& failu
       "{}:{} at {}{}: {}{}", choice.provider, choice.model, choice.url,
       failure.http_status == 0 ? "" : fmt::format(" answered HTTP {}", failure.http_status),
       failure.message, advice);
+}
+
+bool is_about_request(const engine::Failure& failure) {
+  if (failure.kind == schema::FailureKind::context_overflow) return true;
+  if (failure.kind != schema::FailureKind::permanent || is_about_account(failure)) return false;
+  const int status = failure.http_status;
+  // An answer that began well breaks off like this when its content is refused.
+  const bool broke_off = status >= 200 && status < 300;
+  return broke_off || status == 400 || status == 413 || status == 422;
 }
 
 Spent most_for(const CallWorld& world, const engine::ModelChoice& choice, std::uint64_t body_bytes,
@@ -192,9 +209,9 @@ Result<CallEnd> RecordedCalls::ask(const Question& question) {
     const engine::Failure& failure = outcome.reply.error();
     const bool cancelled = world_.stopped();
     const bool retry = !cancelled && attempt < kAttempts && engine::is_retryable(failure.kind);
-    const bool unreachable = !cancelled && !retry && says_nothing(failure.kind);
-    DAYBOOK_TRY(question.record(outcome, !retry && !cancelled && !unreachable));
-    if (unreachable) return fail(ErrorCode::io, told(question.model->choice, failure));
+    const bool elsewhere = !cancelled && !retry && !is_about_request(failure);
+    DAYBOOK_TRY(question.record(outcome, !retry && !cancelled && !elsewhere));
+    if (elsewhere) return fail(ErrorCode::io, told(question.model->choice, failure));
     if (cancelled) return CallEnd::stopped;
     if (!retry) return CallEnd::done;
     backoff_ms *= 2;

@@ -19,6 +19,7 @@ struct ArmModel {
   engine::ModelChoice choice;
   engine::Model* model = nullptr;
   std::uint64_t window = 128'000;  // tokens
+  std::uint64_t reply = 0;         // tokens of its longest answer; 0: no limit is known
 };
 
 /// What a call needs of the process around it.
@@ -35,6 +36,11 @@ struct CallWorld {
 
 /// What failed, and where.
 std::string told(const engine::ModelChoice& choice, const engine::Failure& failure);
+
+/// Whether the endpoint refused this one request and would take another: it is too long, or what it
+/// holds is not allowed. A key, an account without money, a model's name, a limit of calls or a
+/// fault of the endpoint is no matter of the request.
+bool is_about_request(const engine::Failure& failure);
 
 /// The most that a call may cost.
 Spent most_for(const CallWorld& world, const engine::ModelChoice& choice, std::uint64_t body_bytes,
@@ -70,11 +76,11 @@ class RecordedCalls {
     std::function<engine::PreparedRequest()> request;
     /// Before each attempt; false ends the run as too dear.
     std::function<Result<bool>(const engine::PreparedRequest&)> allowed;
-    /// Records an outcome; `last`: no attempt follows, and the way to the model was not at fault.
+    /// Records an outcome; `last`: no attempt follows, and a failure is about the request.
     std::function<Result<void>(const engine::ModelOutcome&, bool last)> record;
   };
-  /// Asks until an answer comes, or a failure that asking again would not mend. A model that cannot
-  /// be reached or refuses the key is an error: it says nothing about what was asked.
+  /// Asks until an answer comes, or a failure that asking again would not mend. One that is not
+  /// about the request is an error: it says nothing about what was asked.
   Result<CallEnd> ask(const Question& question);
 
  private:

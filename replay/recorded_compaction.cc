@@ -72,6 +72,7 @@ void Finder::committed(const journal::Entry& entry, const schema::CompactionComm
   if (e.number() != 0) {
     if (!open_) return;
     found_.back().tokens_after = e.tokens_after().value_or(0);
+    found_.back().reason = text_of(e.reason());
     return end(entry, e.summary() == nullptr ? CompactionEnd::trimmed : CompactionEnd::summary);
   }
   const auto* provenance = entry.event->provenance();
@@ -109,9 +110,11 @@ void Finder::take(const journal::Entry& entry) {
     committed(entry, *committed_event);
   } else if (const auto* asked = event.payload_as_ModelRequested()) {
     if (open_ && text_of(asked->lineage()) == engine::kSummaryLineage) ++found_.back().calls;
-  } else if (event.payload_as_CompactionCancelled() != nullptr) {
+  } else if (const auto* cancelled = event.payload_as_CompactionCancelled()) {
+    if (open_) found_.back().reason = text_of(cancelled->reason());
     end(entry, CompactionEnd::cancelled);
-  } else if (event.payload_as_CompactionFailed() != nullptr) {
+  } else if (const auto* failed = event.payload_as_CompactionFailed()) {
+    if (open_) found_.back().reason = text_of(failed->reason());
     end(entry, CompactionEnd::failed);
   }
 }

@@ -34,6 +34,7 @@ struct RecordedCompaction {
   std::uint64_t tokens_before = 0;   // 0: not known
   std::uint64_t tokens_after = 0;
   CompactionEnd end = CompactionEnd::open;
+  std::string reason;          // why no summary was put in place, as recorded; "": not recorded
   std::uint32_t calls = 0;     // of the summariser, failed ones and repetitions too
   std::uint64_t ended_at = 0;  // version after which the session goes on
   std::uint64_t pieces = 0;    // events of messages in what was replaced; 0: nothing to sum up

@@ -154,6 +154,9 @@ void Reporter::sum_up(ReplayReport& report) const {
   for (std::uint32_t i = 0; i < state_.arms.size(); ++i) {
     ArmReport arm;
     arm.arm = state_.arms[i];
+    if (const auto limit = state_.reply_limits.find(i); limit != state_.reply_limits.end()) {
+      if (limit->second < arm.arm.summary_tokens) arm.lowered_to = limit->second;
+    }
     std::vector<const UnitScore*> units;
     std::vector<double> paybacks;
     for (const auto& unit : report.units) {

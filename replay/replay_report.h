@@ -51,6 +51,8 @@ struct ArmReport {
   std::optional<double> block_recall;
   double block_survival = 0;
   std::optional<double> payback_turns;  // median over the units that have one
+  /// Tokens that its requests asked for, at the least, where its model's limits lowered them.
+  std::optional<std::uint64_t> lowered_to;
 };
 
 /// Two arms on the same cases. Each has one say per case, whatever its replicates: the share of

@@ -15,6 +15,8 @@ using journal::Batch;
 
 /// Share of the window that a transcript may take, in percent.
 constexpr std::uint64_t kTranscriptShare = 70;
+/// And a reply; the rest is for the instruction.
+constexpr std::uint64_t kReplyShare = 25;
 constexpr std::size_t kBytesPerToken = 4;
 constexpr std::size_t kMechanicalBytes = 16'000;
 
@@ -61,6 +63,7 @@ class Runner {
   RecordedCalls calls_;
   std::optional<CompactionCase> case_;
   std::uint32_t case_index_ = 0;
+  std::optional<Money> next_call_;  // that the money did not allow
 };
 
 Result<void> Runner::use_case(std::uint32_t item) {
@@ -110,7 +113,7 @@ engine::SummaryAsk Runner::ask_of(const UnitKey& key) const {
   const Arm& arm = state().arms.at(key.arm);
   engine::SummaryAsk ask;
   ask.shape = arm.shape;
-  ask.max_tokens = arm.summary_tokens;
+  ask.max_tokens = reply_budget(arm, world_.model_of(key.arm));
   ask.reasoning = arm.reasoning;
   ask.temperature = arm.temperature;
   ask.transcript_bytes = world_.model_of(key.arm).window * kTranscriptShare / 100 * kBytesPerToken;
@@ -126,8 +129,10 @@ Result<bool> Runner::may_ask(const UnitKey& key, const engine::PreparedRequest& 
   if (!max_cost_) return true;
   const auto& choice = world_.model_of(key.arm).choice;
   const Spent most = most_for(world_.calls, choice, request.event.body_size,
-                              state().arms.at(key.arm).summary_tokens);
-  return allows(*max_cost_, progress().spent, most, choice);
+                              reply_budget(state().arms.at(key.arm), world_.model_of(key.arm)));
+  auto allowed = allows(*max_cost_, progress().spent, most, choice);
+  if (allowed && !*allowed) next_call_ = most.money;
+  return allowed;
 }
 
 /// The outcome of a call, and with a reply the gate's word on it.
@@ -185,8 +190,10 @@ Result<CallEnd> Runner::attempt(const UnitKey& key) {
   question.allowed = [&](const auto& request) { return may_ask(key, request); };
   std::string refusal;
   question.record = [&](const engine::ModelOutcome& outcome, bool last) {
-    // Before any reply a refusal is more likely about the model's name than about the arm.
-    const bool early = last && !outcome.reply && !has_replied(key.arm);
+    // Before any reply a refusal is more likely about the model's name than about the arm, unless
+    // it names the size.
+    const bool early = last && !outcome.reply && !has_replied(key.arm) &&
+                       outcome.reply.error().kind != schema::FailureKind::context_overflow;
     if (early) refusal = told(arm.choice, outcome.reply.error());
     return record(key, outcome, last && !early);
   };
@@ -231,10 +238,16 @@ Result<ReplayOutcome> Runner::run(const std::string& owner) {
     if (end != CallEnd::done) break;
   }
   DAYBOOK_TRY(calls_.release(end == CallEnd::done ? "done" : "stopped"));
-  return ReplayOutcome{end, progress()};
+  return ReplayOutcome{end, progress(), next_call_};
 }
 
 }  // namespace
+
+std::uint64_t reply_budget(const Arm& arm, const ArmModel& model) {
+  const std::uint64_t longest = model.reply == 0 ? arm.summary_tokens : model.reply;
+  const std::uint64_t room = std::max<std::uint64_t>(model.window * kReplyShare / 100, 1);
+  return std::min({std::uint64_t{arm.summary_tokens}, longest, room});
+}
 
 Result<ReplayOutcome> run_replay(const ReplayWorld& world, const SessionId& session,
                                  const std::string& owner, std::optional<Money> max_cost) {

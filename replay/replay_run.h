@@ -27,11 +27,16 @@ struct ReplayWorld {
 struct ReplayOutcome {
   CallEnd end = CallEnd::done;
   ReplayProgress progress;
+  std::optional<Money> next_call;  // too_dear: the most that the call not made could cost
 };
 
+/// Tokens that a summary of the arm may take: what the arm asks for, but no more than the model's
+/// longest answer, and than a quarter of its window, which the longest transcript leaves.
+std::uint64_t reply_budget(const Arm& arm, const ArmModel& model);
+
 /// Takes the session and makes what is missing. `max_cost`: before a call that could exceed it the
-/// run ends; a model without a price, or one that reports no usage, is then an error. A model that
-/// cannot be reached or refuses the key ends the run with an error, and its unit stays open.
+/// run ends; a model without a price, or one that reports no usage, is then an error. A failure
+/// that is not about the request ends the run with an error, and its unit stays open.
 Result<ReplayOutcome> run_replay(const ReplayWorld& world, const SessionId& session,
                                  const std::string& owner, std::optional<Money> max_cost);
 

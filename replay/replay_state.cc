@@ -81,7 +81,7 @@ ReplayFold::ReplayFold(journal::Journal& journal, const SessionId& session)
         if (!key) return;
         PaidCall paid{call.provider, call.model(), call.usage, call.started_at, call.answered};
         if (may_be_billed_ && !call.usage.any() && key->arm < state_.arms.size()) {
-          paid.usage = most_usage(body_bytes_, state_.arms.at(key->arm).summary_tokens);
+          paid.usage = most_usage(body_bytes_, reply_tokens_);
           paid.at_most = true;
         }
         state_.units[*key].calls.push_back(std::move(paid));
@@ -99,6 +99,7 @@ Result<void> ReplayFold::attempted(const journal::Entry& entry, const schema::Re
   if (e.findings() != nullptr) {
     for (const auto* finding : *e.findings()) {
       made.codes.emplace_back(text_of(finding->code()));
+      made.evidence.emplace_back(text_of(finding->evidence()));
       made.repair +=
           fmt::format("- {}: {}\n", text_of(finding->code()), text_of(finding->evidence()));
     }
@@ -107,6 +108,20 @@ Result<void> ReplayFold::attempted(const journal::Entry& entry, const schema::Re
   unit.attempts.push_back(std::move(made));
   unit.done = e.last();
   return {};
+}
+
+void ReplayFold::requested(const journal::Entry& entry, const schema::ModelRequested& e) {
+  ++state_.requests;
+  body_bytes_ = e.body_size();
+  state_.open_request = entry.version;
+  state_.open_unit = unit_of(text_of(e.lineage()));
+  if (!state_.open_unit || state_.open_unit->arm >= state_.arms.size()) return;
+  const std::uint32_t arm = state_.open_unit->arm;
+  const auto limit = reply_limit_of(e);
+  reply_tokens_ = limit.value_or(state_.arms[arm].summary_tokens);
+  if (!limit) return;
+  auto& least = state_.reply_limits.emplace(arm, *limit).first->second;
+  least = std::min(least, *limit);
 }
 
 Result<void> ReplayFold::take(const journal::Entry& entry) {
@@ -125,11 +140,8 @@ Result<void> ReplayFold::take(const journal::Entry& entry) {
         state_.cases.push_back(fmt::format("{}@{}", text_of(item->session()), item->version()));
       }
     }
-  } else if (const auto* requested = event.payload_as_ModelRequested()) {
-    ++state_.requests;
-    body_bytes_ = requested->body_size();
-    state_.open_request = entry.version;
-    state_.open_unit = unit_of(text_of(requested->lineage()));
+  } else if (const auto* asked = event.payload_as_ModelRequested()) {
+    requested(entry, *asked);
   } else if (const auto* attempt = event.payload_as_ReplayAttempted()) {
     return attempted(entry, *attempt);
   } else if (const auto* responded = event.payload_as_ModelResponded()) {

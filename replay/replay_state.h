@@ -27,6 +27,7 @@ struct AttemptMade {
   std::uint64_t request = 0;  // version of the last ModelRequested; 0: no model
   schema::GateVerdict verdict = schema::GateVerdict::unusable;
   std::vector<std::string> codes;                   // of the gate, as recorded
+  std::vector<std::string> evidence;                // of each
   std::string repair;                               // what a retry is told of them
   std::shared_ptr<const schema::ContentT> summary;  // null: no reply came
   std::uint32_t gate_version = 0;
@@ -46,8 +47,9 @@ struct ReplayState {
   std::uint32_t replicates = 1;
   std::uint64_t seed = 0;
   std::map<UnitKey, UnitState> units;
-  std::uint32_t requests = 0;      // calls of models made
-  std::uint64_t open_request = 0;  // version of one without outcome
+  std::map<std::uint32_t, std::uint64_t> reply_limits;  // by arm: tokens, the least it asked for
+  std::uint32_t requests = 0;                           // calls of models made
+  std::uint64_t open_request = 0;                       // version of one without outcome
   std::optional<UnitKey> open_unit;
 
   /// All units, in the order they are to be made: shuffled by the seed.
@@ -62,12 +64,14 @@ class ReplayFold {
   const ReplayState& state() const { return state_; }
 
  private:
+  void requested(const journal::Entry& entry, const schema::ModelRequested& e);
   Result<void> attempted(const journal::Entry& entry, const schema::ReplayAttempted& e);
 
   journal::Journal& journal_;
   ReplayState state_;
   schema::StopReason stop_ = schema::StopReason::end;  // of the last response
   std::uint64_t body_bytes_ = 0;                       // of the last request
+  std::uint64_t reply_tokens_ = 0;                     // that its reply may have
   bool may_be_billed_ = false;                         // the event taken ends it without an answer
   CallFold calls_;
 };

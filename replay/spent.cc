@@ -1,6 +1,9 @@
 #include "replay/spent.h"
 
+#include <nlohmann/json.hpp>
+
 #include "replay/price_call.h"
+#include "schema/json.h"
 
 namespace daybook::replay {
 
@@ -11,6 +14,26 @@ bool may_have_been_billed(const schema::Event& event) {
   using enum schema::FailureKind;
   const auto kind = failed->kind();
   return kind == connection || kind == stream_cut || kind == bad_response || kind == cancelled;
+}
+
+std::optional<std::uint64_t> reply_limit_of(const schema::ModelRequested& request) {
+  const auto* head = request.head();
+  if (head == nullptr || head->bytes() == nullptr) return std::nullopt;
+  std::string members = "{";
+  members.append(head->bytes()->begin(), head->bytes()->end());
+  const auto parsed = parse_json(members + '}');
+  if (!parsed || !parsed->is_object()) return std::nullopt;
+  const auto limit = [](const Json& object, const char* name) -> std::optional<std::uint64_t> {
+    const auto found = object.find(name);
+    if (found == object.end() || !found->is_number_unsigned()) return std::nullopt;
+    return found->get<std::uint64_t>();
+  };
+  for (const char* name : {"max_tokens", "max_completion_tokens", "max_output_tokens"}) {
+    if (const auto found = limit(*parsed, name)) return found;
+  }
+  const auto config = parsed->find("generationConfig");
+  if (config == parsed->end() || !config->is_object()) return std::nullopt;
+  return limit(*config, "maxOutputTokens");
 }
 
 CallUsage most_usage(std::uint64_t body_bytes, std::uint64_t reply_tokens) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "replay/call.h"
@@ -22,6 +23,9 @@ struct PaidCall {
 
 /// Whether the call that this event ends without an answer may have been billed.
 bool may_have_been_billed(const schema::Event& event);
+
+/// Tokens that the reply to a recorded request may have; nothing when its parameters do not say.
+std::optional<std::uint64_t> reply_limit_of(const schema::ModelRequested& request);
 
 /// One token in two bytes of its body is more than any text has.
 CallUsage most_usage(std::uint64_t body_bytes, std::uint64_t reply_tokens);

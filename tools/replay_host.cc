@@ -60,6 +60,8 @@ Result<replay::ArmModel> ReplayHost::open(const engine::ResolvedModel& model) {
   replay::ArmModel made;
   made.choice = choice_of(model);
   made.window = model.settings.context_window;
+  // A scenario's answers are as long as they are written.
+  if (model.provider.kind != "script") made.reply = model.settings.max_output_tokens;
   auto opened = make_model(loop_->io, *loop_->clock, model);
   if (!opened) return fail(std::move(opened.error()));
   models_.push_back(std::move(*opened));
@@ -101,6 +103,11 @@ void show_progress(Context& context, std::size_t done, std::size_t all,
   context.err << fmt::format("\r[{:<24}] {} of {}, {}\x1b[K", std::string(cells, '#'), done, all,
                              shown(spent))
               << std::flush;
+}
+
+std::string too_dear(const replay::Money& next_call, const replay::Spent& spent) {
+  return fmt::format("the next call could cost {}, more than --max-cost leaves: {} is spent",
+                     next_call.shown(), shown(spent));
 }
 
 void end_progress(Context& context) {

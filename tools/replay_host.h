@@ -47,6 +47,9 @@ Result<std::optional<replay::Money>> max_cost(const Arguments& arguments);
 void show_progress(Context& context, std::size_t done, std::size_t all, const replay::Spent& spent);
 void end_progress(Context& context);
 
+/// Why a run ends at --max-cost: what the next call could cost at most, and what is spent.
+std::string too_dear(const replay::Money& next_call, const replay::Spent& spent);
+
 /// "$1.20", and the tokens that no price is known for.
 std::string shown(const replay::Spent& spent);
 

@@ -149,9 +149,8 @@ int tell_end(Context& context, const replay::ProbeOutcome& outcome) {
       context.err << "stopped; the same command goes on\n";
       return kExitInterrupted;
     case replay::CallEnd::too_dear:
-      context.err
-          << "the next call could cost more than --max-cost leaves; the same command with a "
-             "higher one goes on\n";
+      context.err << fmt::format("{}; the same command with a higher one goes on\n",
+                                 too_dear(*outcome.next_call, outcome.spent));
       return kExitInterrupted;
   }
   return kExitError;

@@ -44,8 +44,7 @@ std::string money(const ArmReport& arm, const std::optional<replay::Money>& amou
 
 void print_arms(Context& context, const ReplayReport& report) {
   Table table({"ARM", "USABLE", "95% INTERVAL", "RECALL", "KEPT", "PRECISION", "BLOCK RECALL",
-               "CALLS", "COST", "A USABLE ONE", "PAYBACK"},
-              0);
+               "CALLS", "COST", "A USABLE ONE", "PAYBACK"});
   for (const ArmReport& arm : report.arms) {
     if (arm.units == 0) {
       // Of nothing there is no rate.
@@ -75,6 +74,15 @@ void print_unit(Context& context, const ReplayReport& report) {
         "compactions of one session are alike: of only {} the intervals and p-values are too "
         "sure\n",
         counted(report.sessions, "session"));
+  }
+}
+
+void print_budgets(Context& context, const ReplayReport& report) {
+  for (const ArmReport& arm : report.arms) {
+    if (!arm.lowered_to) continue;
+    context.out << fmt::format(
+        "{} asked for summaries of {}, not {}: its model's limits allow no more\n", arm.arm.name,
+        counted(*arm.lowered_to, "token"), counted(arm.arm.summary_tokens, "token"));
   }
 }
 
@@ -111,8 +119,8 @@ void print_pair(Context& context, const ReplayReport& report, const PairReport& 
       usable.lost, repeated ? "sign test" : "McNemar", p_value(pair.p), p_value(pair.p_holm),
       verdict(pair));
   context.out << fmt::format(
-      "  usable, {} less {}: {} less {}, {:+.0f} points, 95% interval {:+.0f} to {:+.0f}\n", b, a,
-      percent(usable.now), percent(usable.was), (usable.now - usable.was) * 100,
+      "  usable, {} less {}: {:+.0f} points ({} against {}), 95% interval {:+.0f} to {:+.0f}\n", b,
+      a, (usable.now - usable.was) * 100, percent(usable.now), percent(usable.was),
       usable.difference.low * 100, usable.difference.high * 100);
   if (pair.recall_pairs > 0) {
     const std::string interval =
@@ -154,6 +162,10 @@ void add_arm(JsonWriter& out, const ArmReport& arm) {
     out.member("cost_per_usable_usd", arm.cost_per_usable->exact());
   }
   if (arm.payback_turns) number("payback_turns", *arm.payback_turns);
+  if (!arm.arm.mechanical) {
+    out.member("summary_max_tokens", std::uint64_t{arm.arm.summary_tokens});
+    if (arm.lowered_to) out.member("lowered_to_tokens", *arm.lowered_to);
+  }
   out.key("refused_for").begin_object();
   for (const auto& [code, count] : arm.codes) out.member(code, std::uint64_t{count});
   out.end_object().end_object();
@@ -222,6 +234,7 @@ Result<int> replay_report(Context& context, const Arguments& arguments) {
                              counted(report->all, "summary", "summaries"));
   print_arms(context, *report);
   print_unit(context, *report);
+  print_budgets(context, *report);
   print_codes(context, *report);
   for (const auto& pair : report->pairs) print_pair(context, *report, pair);
   if (report->done < report->all) {

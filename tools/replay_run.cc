@@ -7,10 +7,11 @@
 #include <fstream>
 #include <ostream>
 #include <random>
-#include <sstream>
 
 #include "engine/nearest.h"
+#include "tools/bounded_text.h"
 #include "tools/counted.h"
+#include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"
@@ -23,17 +24,24 @@ namespace daybook::tools {
 namespace {
 
 constexpr std::uint64_t kMostReplicates = 1'000;
+constexpr std::size_t kMostArmsBytes = 1 << 20;
 
 Result<std::string> text_of_file(const Context& context, const std::string& name) {
   const auto path = std::filesystem::path(context.current_folder) / name;
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in && !std::filesystem::is_directory(path)) return text.str();
-  return fail(ErrorCode::not_found,
-              fmt::format("cannot read the arms file '{}'; give a TOML file, as docs/replay.md "
-                          "describes it",
-                          name));
+  std::string text = bounded_text(in, kMostArmsBytes);
+  if (!in || std::filesystem::is_directory(path)) {
+    return fail(ErrorCode::not_found,
+                fmt::format("cannot read the arms file '{}'; give a TOML file, as docs/replay.md "
+                            "describes it",
+                            name));
+  }
+  if (text.size() > kMostArmsBytes) {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' has more than {} bytes, which is no arms file", name, kMostArmsBytes));
+  }
+  return text;
 }
 
 /// The arms to compare, each with the model it calls.
@@ -134,6 +142,7 @@ void tell(Context& context, const Arguments& arguments, const SessionId& session
     out.member("done", std::uint64_t{progress.done}).member("all", std::uint64_t{progress.all});
     out.member("cost_usd", progress.spent.money.exact());
     out.member("unpriced_tokens", progress.spent.unpriced_tokens);
+    if (outcome.next_call) out.member("next_call_usd", outcome.next_call->exact());
     context.out << out.end_object().text() << '\n';
     return;
   }
@@ -146,15 +155,15 @@ void tell(Context& context, const Arguments& arguments, const SessionId& session
                                session.str());
   } else {
     context.err << fmt::format(
-        "the next call could cost more than --max-cost leaves; go on with a higher one: daybook "
-        "replay run --name {} --max-cost USD\n",
-        session.str());
+        "{}; go on with a higher one: daybook replay run --name {} --max-cost USD\n",
+        too_dear(*outcome.next_call, progress.spent), session.str());
   }
 }
 
 /// What is to be run: a replay that exists, or a new one.
 struct Wish {
   SessionId session;
+  std::vector<replay::Arm> arms;
   std::vector<engine::ResolvedModel> models;
   std::optional<schema::ReplayStartedT> fresh;
 };
@@ -162,6 +171,8 @@ struct Wish {
 Result<Wish> existing(const Context& context, const Arguments& arguments,
                       const engine::Config& config, journal::Journal& journal,
                       const SessionId& session) {
+  auto state = replay::load_replay(journal, session);
+  if (!state) return fail(std::move(state.error()));
   for (const char* option :
        {"--arms", "--only", "--model", "--sessions", "--replicates", "--seed"}) {
     if (arguments.list(option).empty()) continue;
@@ -170,11 +181,9 @@ Result<Wish> existing(const Context& context, const Arguments& arguments,
                             "another --name for a new replay",
                             session.str(), option));
   }
-  auto state = replay::load_replay(journal, session);
-  if (!state) return fail(std::move(state.error()));
   auto models = resolve(context, config, state->arms);
   if (!models) return fail(std::move(models.error()));
-  return Wish{session, std::move(*models), std::nullopt};
+  return Wish{session, std::move(state->arms), std::move(*models), std::nullopt};
 }
 
 /// Those with something to sum up; what is left out is said.
@@ -215,7 +224,7 @@ Result<Wish> fresh(Context& context, const Arguments& arguments, const engine::C
         fmt::format("--replicates must be from 1 to {}, not {}", kMostReplicates, replicates));
   }
   auto event = started(*arms, *models, *cases, replicates, arguments.number("--seed").value_or(1));
-  return Wish{session, std::move(*models), std::move(event)};
+  return Wish{session, std::move(*arms), std::move(*models), std::move(event)};
 }
 
 /// A name is taken whole: the beginning of another's is a new one, which is said.
@@ -252,6 +261,49 @@ Result<Wish> wish_of(Context& context, const Arguments& arguments, const engine:
   return fresh(context, arguments, config, journal, *session);
 }
 
+/// Opens the arms' models; a mechanical arm has none.
+Result<std::vector<replay::ArmModel>> opened(ReplayHost& host, const Wish& wish) {
+  std::vector<replay::ArmModel> models;
+  for (const auto& model : wish.models) {
+    if (model.provider.kind.empty()) {
+      models.emplace_back();
+      continue;
+    }
+    auto made = host.open(model);
+    if (!made) return fail(std::move(made.error()));
+    models.push_back(std::move(*made));
+  }
+  return models;
+}
+
+/// A limit that cannot be kept is found before anything is begun.
+Result<void> check_prices(const replay::CallWorld& world, const std::vector<replay::ArmModel>& all,
+                          const std::optional<replay::Money>& most) {
+  if (!most) return {};
+  for (const auto& model : all) {
+    if (model.model == nullptr) continue;
+    constexpr std::uint64_t kSome = 2;  // tokens of either class
+    auto allowed = replay::allows(
+        *most, {}, replay::most_for(world, model.choice, 2 * kSome, kSome), model.choice);
+    if (!allowed) return fail(std::move(allowed.error()));
+  }
+  return {};
+}
+
+void tell_budgets(Context& context, const Wish& wish, const std::vector<replay::ArmModel>& models) {
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const auto& arm = wish.arms[i];
+    if (models[i].model == nullptr) continue;
+    const std::uint64_t budget = replay::reply_budget(arm, models[i]);
+    if (budget >= arm.summary_tokens) continue;
+    context.err << fmt::format(
+        "arm {} asks for summaries of {}, not {}: {} has max_output_tokens = {} and "
+        "context_window = {}\n",
+        one_line(arm.name), counted(budget, "token"), counted(arm.summary_tokens, "token"),
+        one_line(arm.model), models[i].reply, models[i].window);
+  }
+}
+
 }  // namespace
 
 Result<int> replay_run(Context& context, const Arguments& arguments) {
@@ -271,26 +323,22 @@ Result<int> replay_run(Context& context, const Arguments& arguments) {
   if (!wish) return fail(std::move(wish.error()));
 
   ReplayHost host;
-  std::vector<replay::ArmModel> models;
-  for (const auto& model : wish->models) {
-    if (model.provider.kind.empty()) {  // a mechanical arm's
-      models.emplace_back();
-      continue;
-    }
-    auto opened = host.open(model);
-    if (!opened) return fail(std::move(opened.error()));
-    models.push_back(std::move(*opened));
-  }
+  auto models = opened(host, *wish);
+  if (!models) return fail(std::move(models.error()));
   const replay::ReplayWorld world{
       host.world(context, **journal, *prices),
-      [&](std::uint32_t arm) -> const replay::ArmModel& { return models.at(arm); },
+      [&](std::uint32_t arm) -> const replay::ArmModel& { return models->at(arm); },
       [&](const replay::ReplayProgress& progress) {
         show_progress(context, progress.done, progress.all, progress.spent);
       }};
   if (wish->fresh) {
+    DAYBOOK_TRY(check_prices(world.calls, *models, *most));
     DAYBOOK_TRY(replay::start_replay(world, wish->session, context.owner, std::move(*wish->fresh)));
   }
-  if (!arguments.flag("--json")) context.err << "replay " << wish->session.str() << '\n';
+  if (!arguments.flag("--json")) {
+    context.err << "replay " << wish->session.str() << '\n';
+    tell_budgets(context, *wish, *models);
+  }
   auto outcome = replay::run_replay(world, wish->session, context.owner, *most);
   if (!outcome) return fail(std::move(outcome.error()));
   tell(context, arguments, wish->session, *outcome);

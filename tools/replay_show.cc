@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "replay/replay_state.h"
 #include "tools/counted.h"
 #include "tools/format.h"
+#include "tools/json_writer.h"
 #include "tools/read_journal.h"
 #include "tools/replay_actions.h"
 #include "tools/replay_cases.h"
@@ -12,6 +14,47 @@
 
 namespace daybook::tools {
 namespace {
+
+/// A compaction without a summary has nothing to judge: what is known is why.
+void show_without_summary(Context& context, const replay::CompactionCase& of, bool json) {
+  const auto& recorded = of.recorded;
+  if (json) {
+    JsonWriter out;
+    out.begin_object().member("case", recorded.id()).member("end", replay::name_of(recorded.end));
+    if (!recorded.reason.empty()) out.member("reason", recorded.reason);
+    context.out << out.end_object().text() << '\n';
+    return;
+  }
+  context.out << (recorded.reason.empty()
+                      ? std::string("no summary is recorded\n")
+                      : fmt::format("no summary: {}\n", one_line(recorded.reason)));
+  const bool goes_on = std::ranges::any_of(
+      of.items, [](const auto& item) { return item.kind == engine::SpanKind::kPriorSummary; });
+  if (recorded.end == replay::CompactionEnd::trimmed && goes_on) {
+    context.out << "the earlier summary stands in its block\n";
+  }
+}
+
+/// A unit whose call brought no reply: the recorded words on it, for there is no text to judge.
+void show_without_reply(Context& context, const replay::AttemptMade& last, std::string_view id,
+                        const ScoredUnit& place, bool json) {
+  if (json) {
+    JsonWriter out;
+    out.begin_object().member("case", id).member("arm", place.arm);
+    out.member("replicate", place.replicate).member("attempt", place.attempt);
+    out.member("done", place.done).member("verdict", "unusable").key("findings").begin_array();
+    for (std::size_t i = 0; i < last.codes.size(); ++i) {
+      out.begin_object().member("code", last.codes[i]).member("evidence", last.evidence[i]);
+      out.end_object();
+    }
+    context.out << out.end_array().end_object().text() << '\n';
+    return;
+  }
+  context.out << "no reply\n";
+  for (std::size_t i = 0; i < last.codes.size(); ++i) {
+    context.out << fmt::format("  {}: {}\n", last.codes[i], one_line(last.evidence[i]));
+  }
+}
 
 /// Every summary that a replay made, with its score.
 Result<int> show_replay(Context& context, const Arguments& arguments, journal::Journal& journal,
@@ -26,19 +69,22 @@ Result<int> show_replay(Context& context, const Arguments& arguments, journal::J
     if (unit.attempts.empty()) continue;
     ++shown;
     const auto& last = unit.attempts.back();
+    const ScoredUnit place{state->arms.at(key.arm).name, key.replicate, unit.attempts.size(),
+                           unit.done};
+    if (!arguments.flag("--json")) {
+      context.out << fmt::format(
+          "== {} of {}, replicate {}, {}{}\n", place.arm, state->cases.at(key.item), key.replicate,
+          counted(unit.attempts.size(), "attempt"), unit.done ? "" : ", not finished");
+    }
+    if (!last.summary) {
+      show_without_reply(context, last, state->cases.at(key.item), place, arguments.flag("--json"));
+      continue;
+    }
     auto text = replay::attempt_text(journal, last);
     if (!text) return fail(std::move(text.error()));
     auto prepared = replay::PreparedCase::load(journal, state->cases.at(key.item));
     if (!prepared) return fail(std::move(prepared.error()));
-    if (!arguments.flag("--json")) {
-      context.out << fmt::format("== {} of {}, replicate {}, {}{}\n", state->arms.at(key.arm).name,
-                                 state->cases[key.item], key.replicate,
-                                 counted(unit.attempts.size(), "attempt"),
-                                 unit.done ? "" : ", not finished");
-      context.out << printable(*text) << '\n';
-    }
-    const ScoredUnit place{state->arms.at(key.arm).name, key.replicate, unit.attempts.size(),
-                           unit.done};
+    if (!arguments.flag("--json")) context.out << printable(*text) << '\n';
     print_score(context, **prepared, *text, {*text, last.stop}, arguments.flag("--json"), &place);
   }
   if (done < all) {
@@ -63,9 +109,12 @@ Result<int> show_case(Context& context, const Arguments& arguments, journal::Jou
     if (!of.recorded.missing.empty()) {
       context.out << fmt::format("not recorded: {}\n", of.recorded.missing);
     }
-    context.out << (of.summary.empty() ? std::string("no summary\n")
-                                       : printable(of.summary) + "\n");
   }
+  if (of.recorded.end != replay::CompactionEnd::summary) {
+    show_without_summary(context, of, arguments.flag("--json"));
+    return kExitOk;
+  }
+  if (!arguments.flag("--json")) context.out << printable(of.summary) << '\n';
   print_score(context, **prepared, of.summary, {of.summary, engine::SummaryStop::kNatural},
               arguments.flag("--json"));
   return kExitOk;
