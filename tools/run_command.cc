@@ -7,14 +7,13 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <ostream>
 #include <random>
-#include <sstream>
 
 #include "engine/load.h"
 #include "engine/script_model.h"
 #include "schema/utf8.h"
+#include "tools/bounded_text.h"
 #include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/read_journal.h"
@@ -23,6 +22,8 @@
 
 namespace daybook::tools {
 namespace {
+
+constexpr std::size_t kMostPromptBytes = std::size_t{64} << 20;
 
 Result<std::string> read_prompt(Context& context, const Arguments& arguments) {
   const auto given = arguments.text("PROMPT");
@@ -33,7 +34,6 @@ Result<std::string> read_prompt(Context& context, const Arguments& arguments) {
                 "the prompt is given twice; use one of the argument, --prompt and --prompt-file");
   }
   if (given || option) return given ? *given : *option;
-  std::ostringstream bytes;
   if (file) {
     const auto path = std::filesystem::path(context.current_folder) / *file;
     std::error_code ignored;
@@ -42,26 +42,31 @@ Result<std::string> read_prompt(Context& context, const Arguments& arguments) {
                   fmt::format("the prompt file '{}' is a folder; give a file", *file));
     }
     std::ifstream in(path, std::ios::binary);
-    bytes << in.rdbuf();
+    std::string text = bounded_text(in, kMostPromptBytes);
     if (!in) {
       const int number = errno;
       return fail(number == EACCES ? ErrorCode::permission : ErrorCode::not_found,
                   fmt::format("cannot read the prompt file '{}': {}; give a file that you may read",
                               *file, std::strerror(number)));
     }
-    return bytes.str();
+    return text;
   }
   if (context.in_is_terminal) {
     return fail(ErrorCode::invalid_argument,
                 "there is no prompt; give it as an argument, with --prompt, with --prompt-file or "
                 "on standard input");
   }
-  return std::string(std::istreambuf_iterator<char>(context.in), {});
+  return bounded_text(context.in, kMostPromptBytes);
 }
 
 Result<std::string> checked_prompt(Context& context, const Arguments& arguments) {
   auto prompt = read_prompt(context, arguments);
   if (!prompt) return prompt;
+  if (prompt->size() > kMostPromptBytes) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the prompt is longer than {} bytes; name files for the agent to read",
+                            kMostPromptBytes));
+  }
   if (prompt->find_first_not_of(" \t\r\n") == std::string::npos) {
     return fail(ErrorCode::invalid_argument, "the prompt is empty; say what the agent should do");
   }

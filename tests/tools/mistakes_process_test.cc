@@ -161,6 +161,17 @@ TEST_CASE("a folder is not an empty file") {
         0);
 }
 
+TEST_CASE("a prompt without an end is refused") {
+  const Place place;
+  const std::string longer =
+      "daybook: the prompt is longer than 67108864 bytes; name files for "
+      "the agent to read\n";
+  CHECK(place("$daybook run --model script:../answer.toml --prompt-file /dev/zero " + kQuiet) == 2);
+  CHECK(place.file("err") == longer);
+  CHECK(place("yes | $daybook run --model script:../answer.toml " + kQuiet) == 2);
+  CHECK(place.file("err") == longer);
+}
+
 TEST_CASE("a scenario that promises calls and has none is refused where it says so") {
   const Place place;
   place.scenario("none.toml", "[[response]]\ntext = \"x\"\nstop = \"tool_calls\"\n");
