@@ -277,6 +277,7 @@ ModelSettings settings_of(const Config& config, std::string_view name) {
   for (const auto& [length, model] : matching) {
     put(model->context_window, settings.context_window);
     put(model->max_output_tokens, settings.max_output_tokens);
+    settings.max_output_known |= model->max_output_tokens.has_value();
     put(model->thinking, settings.thinking);
     put(model->thinking_budget_tokens, settings.thinking_budget_tokens);
     put(model->reasoning_effort, settings.reasoning_effort);

@@ -39,6 +39,7 @@ enum class Thinking { none, budget, effort };
 struct ModelSettings {
   std::uint32_t context_window = 128'000;  // tokens
   std::uint32_t max_output_tokens = 8'192;
+  bool max_output_known = false;  // it is what the model can write, not the value for unknown ones
   Thinking thinking = Thinking::none;
   std::uint32_t thinking_budget_tokens = 0;  // thinking = budget
   std::string reasoning_effort;              // thinking = effort; "": the provider's own

@@ -61,7 +61,9 @@ Result<replay::ArmModel> ReplayHost::open(const engine::ResolvedModel& model) {
   made.choice = choice_of(model);
   made.window = model.settings.context_window;
   // A scenario's answers are as long as they are written.
-  if (model.provider.kind != "script") made.reply = model.settings.max_output_tokens;
+  if (model.provider.kind != "script" && model.settings.max_output_known) {
+    made.reply = model.settings.max_output_tokens;
+  }
   auto opened = make_model(loop_->io, *loop_->clock, model);
   if (!opened) return fail(std::move(opened.error()));
   models_.push_back(std::move(*opened));

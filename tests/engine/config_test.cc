@@ -412,6 +412,8 @@ TEST_CASE("the longer pattern wins whatever the order of the tables") {
                             "[models.'p:zzz']\nmax_output_tokens = 3\n",
                             "c.toml", ConfigScope::machine));
   CHECK(settings_of(config, "p:a").max_output_tokens == 1);
+  CHECK(settings_of(config, "p:a").max_output_known);
+  CHECK_FALSE(settings_of(config, "q:a").max_output_known);
   CHECK(settings_of(config, "p:zz").max_output_tokens == 2);
   CHECK(settings_of(config, "p:zzz").max_output_tokens == 3);
   CHECK(settings_of(config, "p:zzzz").max_output_tokens == 2);
