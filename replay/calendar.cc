@@ -99,9 +99,9 @@ Result<std::int64_t> Calendar::moment(std::string_view text, Edge edge,
     return instant.time_since_epoch().count() * kNsPerSecond;
   }
   return fail(ErrorCode::invalid_argument,
-              fmt::format("{} cannot be '{}': write a date such as 2026-10-15, or a time such as "
-                          "2026-10-15T12:00:00Z",
-                          option, text));
+              fmt::format("{} cannot be '{}': write a date from {} to {}, such as 2026-10-15, or a "
+                          "time such as 2026-10-15T12:00:00Z",
+                          option, text, kFirstYear, kLastYear));
 }
 
 }  // namespace daybook::replay

@@ -176,10 +176,10 @@ replay::SegmentBytes segment_bytes(journal::Journal& journal) {
 }
 
 Result<std::vector<std::string>> visit_cache_log_calls(
-    const std::vector<std::string>& paths,
+    const std::vector<std::string>& paths, std::ostream& told,
     const std::function<Result<void>(const std::set<std::string>&)>& sessions,
     const CacheCallVisitor& visit) {
-  auto found = discover_given_logs(paths);
+  auto found = discover_given_logs(paths, &told);
   if (!found) return fail(std::move(found.error()));
   replay::CallReader reader({});
   std::vector<replay::CacheCall> calls;  // figures only, thus small

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <iosfwd>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,10 +22,11 @@ Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::st
                                         const CacheCallVisitor& visit);
 
 /// Visits the calls of log files and folders, figures only, in the order of their starts.
+/// `told` takes a sentence for each file that is passed over.
 /// `sessions` is first told which sessions there are; its error ends the visit. `not_found` when
 /// there is no log of a known kind. What was lost comes back, as losses_of tells it.
 Result<std::vector<std::string>> visit_cache_log_calls(
-    const std::vector<std::string>& paths,
+    const std::vector<std::string>& paths, std::ostream& told,
     const std::function<Result<void>(const std::set<std::string>&)>& sessions,
     const CacheCallVisitor& visit);
 

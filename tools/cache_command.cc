@@ -73,11 +73,13 @@ Result<void> use_journal(const std::shared_ptr<journal::Journal>& journal, Calls
   return {};
 }
 
-Result<void> use_logs(const Context& context, const Arguments& arguments, Calls& calls) {
+Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls) {
+  DAYBOOK_TRY(check_no_journal(arguments));
   auto paths = given_logs(context, arguments);
   if (!paths) return fail(paths.error());
   calls.exit_code_of_losses = kExitLosses;
-  calls.visit = [paths = std::move(*paths), &calls](const CacheCallVisitor& visit) -> Result<void> {
+  calls.visit = [paths = std::move(*paths), &context,
+                 &calls](const CacheCallVisitor& visit) -> Result<void> {
     const auto name_session = [&](const std::set<std::string>& sessions) -> Result<void> {
       const std::string given = calls.given_session();
       if (given.empty()) return {};
@@ -86,7 +88,7 @@ Result<void> use_logs(const Context& context, const Arguments& arguments, Calls&
       calls.set_session(*session);
       return {};
     };
-    auto losses = visit_cache_log_calls(paths, name_session, visit);
+    auto losses = visit_cache_log_calls(paths, context.err, name_session, visit);
     if (!losses) return fail(losses.error());
     calls.losses = std::move(*losses);
     return {};

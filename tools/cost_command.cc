@@ -146,9 +146,10 @@ Result<void> use_journal(Context& context, const Arguments& arguments, Calls& ca
 
 /// The calls of log files, which are read without being stored.
 Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls) {
+  DAYBOOK_TRY(check_no_journal(arguments));
   const auto paths = given_logs(context, arguments);
   if (!paths) return fail(paths.error());
-  auto found = discover_given_logs(*paths);
+  auto found = discover_given_logs(*paths, &context.err);
   if (!found) return fail(std::move(found.error()));
   calls.exit_code_of_losses = kExitLosses;
   const bool explains_session = calls.wanted && calls.wanted->event_id.empty();
@@ -203,6 +204,11 @@ Result<int> run(Context& context, const Arguments& arguments) {
   replay::CallTable table;
   DAYBOOK_TRY(calls.visit([&](const replay::Call& call) { table.add(call); }));
   constexpr unsigned kThreads = 2;
+  // Nothing that could be read is not nothing that was spent.
+  if (table.size() == 0 && !calls.losses.empty()) {
+    say_losses(context, calls.losses);
+    return calls.exit_code_of_losses;
+  }
   const auto report = replay::cost_report(table, *book, *calendar, *query, kThreads);
   const CostPrinting printing = {
       query->by,      calendar->zone(), arguments.text("--prices-at").value_or(""),

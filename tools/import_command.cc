@@ -226,7 +226,7 @@ class Importer {
   DryImport* dry_imported() { return dry_ ? &imported_ : nullptr; }
 
   Result<void> unread(const LogSource& source, const Error& error) {
-    sum_.report.unread.push_back({source.path, error.message});
+    sum_.report.unread.push_back(unread_file(source.path, error));
     return {};
   }
 
@@ -343,7 +343,7 @@ Result<Discovery> find_sources(const Context& context, const Arguments& argument
                   "$CLAUDE_CONFIG_DIR, ~/.codex, $CODEX_HOME): name a file or a folder");
     }
   }
-  return discover_given_logs(*paths);
+  return discover_given_logs(*paths, nullptr);
 }
 
 Result<int> run(Context& context, const Arguments& arguments) {

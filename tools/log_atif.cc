@@ -1,4 +1,6 @@
 // ATIF: one document a trajectory, with the figures of each agent step.
+#include <fmt/format.h>
+
 #include "tools/log_claude_lines.h"
 #include "tools/log_identity.h"
 #include "tools/log_messages.h"
@@ -104,8 +106,17 @@ class AtifDocument {
 }  // namespace
 
 Result<void> read_atif(LogReading& reading, ByteSource& source) {
-  return read_document(reading, source,
-                       [&](JsonSpan document) { AtifDocument(reading, document).read(); });
+  std::string unknown;
+  DAYBOOK_TRY(read_document(reading, source, [&](JsonSpan document) {
+    unknown = document["schema_version"].text();
+    if (!unknown.starts_with("ATIF-v1.")) return;
+    unknown.clear();
+    AtifDocument(reading, document).read();
+  }));
+  if (unknown.empty()) return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} is of the schema '{}', and this build reads ATIF-v1",
+                          reading.source().path, unknown));
 }
 
 }  // namespace daybook::tools

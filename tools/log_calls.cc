@@ -335,7 +335,7 @@ LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptio
     if (report) {
       total.add(*report);
     } else {
-      total.unread.push_back({sources[i].path, report.error().message});
+      total.unread.push_back(unread_file(sources[i].path, report.error()));
     }
   }
   return total;

@@ -20,9 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Records looked at to tell a log's kind; its first lines may be damaged.
-constexpr int kMostProbedLines = 50;
-constexpr std::uint64_t kMostProbedBytes = std::uint64_t{16} << 20;
+/// A file is looked through this far for a record that tells its kind: its first lines may be
+/// damaged, or tell nothing.
+constexpr std::uint64_t kMostProbedBytes = std::uint64_t{256} << 20;
+/// The first lines are also looked at as the start of one value over many lines.
+constexpr int kMostDocumentLines = 25;
 
 std::vector<std::string> comma_list(std::string_view text) {
   std::vector<std::string> parts;
@@ -63,6 +65,8 @@ std::string codex_thread(JsonSpan record) {
 bool is_claude_record(JsonSpan record) {
   if (!record["type"].is_string()) return false;
   if (record["leafUuid"] && record["summary"]) return true;
+  // Snapshots name no session.
+  if (record["type"].is("file-history-snapshot") && record["snapshot"]) return true;
   return record["sessionId"].is_string() && !record["payload"];
 }
 
@@ -96,18 +100,20 @@ bool is_split_codex_document(std::string_view start) {
   return rest.find("\"items\"") != std::string_view::npos;
 }
 
-/// A little at a time: a log's kind shows in its first lines.
+/// A little at a time at first: a log's kind nearly always shows in its first lines.
 class Sips : public ByteSource {
  public:
   explicit Sips(ByteSource& from) : from_(from) {}
   Result<std::size_t> read(char* into, std::size_t size) override {
     constexpr std::size_t kSip = 8192;
-    return from_.read(into, std::min(size, kSip));
+    constexpr int kMostSips = 32;
+    return from_.read(into, sips_++ < kMostSips ? std::min(size, kSip) : size);
   }
   std::uint64_t consumed() const override { return from_.consumed(); }
 
  private:
   ByteSource& from_;
+  int sips_ = 0;
 };
 
 struct Probe {
@@ -117,8 +123,26 @@ struct Probe {
   bool compressed = false;
   bool empty = true;
   bool gzip = false;
+  bool whole = true;   // looked through to its end, or to what tells its kind
   std::string thread;  // as LogSource has it
 };
+
+void look_at_line(std::string_view text, JsonTape& tape, Probe& found) {
+  text.remove_prefix(std::min(text.find('{'), text.size()));
+  const auto start = JsonSpan::start_of(text, &tape);
+  if (!start.value.is_object()) return;
+  found.kind = kind_of_record(start.value);
+  found.document = found.kind == LogKind::codex && is_codex_document(start.value);
+  if (found.kind == LogKind::codex) found.thread = codex_thread(start.value);
+}
+
+void look_at_beginning(std::string_view beginning, Probe& found) {
+  if (is_atif_document(beginning)) found.kind = LogKind::atif;
+  if (is_split_codex_document(beginning)) {
+    found.kind = LogKind::codex;
+    found.document = true;
+  }
+}
 
 Result<Probe> probe(const std::string& path) {
   auto bytes = open_bytes(path);
@@ -131,29 +155,19 @@ Result<Probe> probe(const std::string& path) {
   LogLine line;
   std::string beginning;
   JsonTape tape;
-  for (int i = 0; i < kMostProbedLines && lines.read_bytes() < kMostProbedBytes; ++i) {
+  for (int i = 0; !found.kind; ++i) {
+    found.whole = lines.read_bytes() < kMostProbedBytes;
+    if (!found.whole) break;
     const auto got = lines.next(line);
     if (!got) return fail(got.error());
     if (!*got) break;
     found.gzip = found.empty && line.text.starts_with("\x1f\x8b");
     found.empty = false;
     if (found.gzip) break;
-    std::string_view text = line.text;
-    text.remove_prefix(std::min(text.find('{'), text.size()));
-    const auto start = JsonSpan::start_of(text, &tape);
-    if (start.value.is_object()) {
-      found.kind = kind_of_record(start.value);
-      found.document = found.kind == LogKind::codex && is_codex_document(start.value);
-      if (found.kind == LogKind::codex) found.thread = codex_thread(start.value);
-    }
-    if (found.kind) break;
-    if (i < kMostProbedLines / 2) beginning.append(line.text.substr(0, 4096));
-    if (is_atif_document(beginning)) found.kind = LogKind::atif;
-    if (is_split_codex_document(beginning)) {
-      found.kind = LogKind::codex;
-      found.document = true;
-    }
-    if (found.kind) break;
+    look_at_line(line.text, tape, found);
+    if (found.kind || i >= kMostDocumentLines) continue;
+    beginning.append(line.text.substr(0, 4096));
+    look_at_beginning(beginning, found);
   }
   return found;
 }
@@ -294,7 +308,12 @@ class Walk {
         }
         continue;
       }
-      if (at->is_regular_file(ignored) && is_candidate(at->path())) file(at->path(), false);
+      if (!is_candidate(at->path())) continue;
+      if (at->is_regular_file(ignored)) {
+        file(at->path(), false);
+      } else {
+        found_.not_a_log.push_back({at->path().string(), "is not a regular file"});
+      }
     }
   }
 
@@ -349,19 +368,25 @@ std::vector<Probed> probe_all(const std::vector<Candidate>& candidates) {
 void add_candidate(const Candidate& candidate, const Result<Probe>& known, Discovery& found) {
   const fs::path& path = candidate.path;
   if (!known) {
-    found.unread.push_back({path.string(), known.error().message});
+    found.unread.push_back(unread_file(path.string(), known.error()));
     return;
   }
   if (known->gzip) {
     found.unread.push_back({path.string(), "is compressed with gzip: unpack it, or use zstd"});
     return;
   }
+  if (!known->kind && !known->whole) {
+    found.unread.push_back({path.string(), fmt::format("no record of a known kind is in its first "
+                                                       "{} MiB",
+                                                       kMostProbedBytes >> 20)});
+    return;
+  }
   if (!known->kind) {
     const bool side_file =
         path.filename() == "history.jsonl" || path.filename() == "session_index.jsonl";
     if (candidate.named || !side_file) {
-      found.not_a_log.push_back(
-          {path.string(), known->empty ? "is empty" : "holds no record of a known kind"});
+      found.not_a_log.push_back({path.string(), known->empty ? std::string(kEmptyFile)
+                                                             : "holds no record of a known kind"});
     }
     return;
   }

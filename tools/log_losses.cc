@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ostream>
 
 #include "tools/counted.h"
+#include "tools/format.h"
 
 namespace daybook::tools {
 namespace {
@@ -22,6 +24,19 @@ std::string passed_over(std::span<const SkippedFile> files) {
   return " (" + text + ")";
 }
 
+/// Files without any record are no loss, but one of them may be what somebody wonders about.
+void tell_passed_over(std::span<const SkippedFile> files, std::ostream& out) {
+  constexpr std::size_t kMostNamed = 5;
+  std::size_t named = 0;
+  for (const SkippedFile& file : files) {
+    if (file.why == kEmptyFile || ++named > kMostNamed) continue;
+    out << "daybook: " << printable(fmt::format("passed over: {} {}", file.path, file.why)) << '\n';
+  }
+  if (named > kMostNamed) {
+    out << fmt::format("daybook: passed over: and {} more\n", named - kMostNamed);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> given_logs(const Context& context, const Arguments& arguments) {
@@ -35,7 +50,13 @@ Result<std::vector<std::string>> given_logs(const Context& context, const Argume
   return paths;
 }
 
-Result<Discovery> discover_given_logs(const std::vector<std::string>& paths) {
+Result<void> check_no_journal(const Arguments& arguments) {
+  if (!arguments.text("--journal")) return {};
+  return fail(ErrorCode::invalid_argument,
+              "a PATH is read instead of the journal: leave out --journal, or the PATH");
+}
+
+Result<Discovery> discover_given_logs(const std::vector<std::string>& paths, std::ostream* told) {
   auto found = discover_logs(paths);
   if (!found) return fail(std::move(found.error()));
   if (found->sources.empty() && found->unread.empty()) {
@@ -44,6 +65,7 @@ Result<Discovery> discover_given_logs(const std::vector<std::string>& paths) {
         fmt::format("there is no log of a known kind in {}{}: docs/import.md lists the kinds",
                     fmt::join(paths, ", "), passed_over(found->not_a_log)));
   }
+  if (told != nullptr) tell_passed_over(found->not_a_log, *told);
   return found;
 }
 

@@ -25,6 +25,12 @@ std::string_view name_of(LogKind kind) {
   return "";
 }
 
+SkippedFile unread_file(const std::string& path, const Error& error) {
+  const std::string& message = error.message;
+  const bool named = message.starts_with(path + " ");
+  return {path, named ? message.substr(path.size() + 1) : message};
+}
+
 std::string DamagedLine::text() const {
   return fmt::format("{}, offset {}: {}", file, offset, what);
 }

@@ -37,11 +37,17 @@ struct LogSource {
   std::vector<std::string> twins;  // other paths that hold the same log
 };
 
+/// Why of a SkippedFile without a byte.
+inline constexpr std::string_view kEmptyFile = "is empty";
+
 /// A file that is not read, and why.
 struct SkippedFile {
   std::string path;
   std::string why;
 };
+
+/// Of an error whose message may begin with the path.
+SkippedFile unread_file(const std::string& path, const Error& error);
 
 struct Discovery {
   std::vector<LogSource> sources;      // in order of `file`, then `path`

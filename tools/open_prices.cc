@@ -8,7 +8,10 @@ Result<replay::PriceBook> open_prices(const Context& context, const Arguments& a
   if (const auto given = arguments.text("--prices")) {
     path = given->starts_with('/') ? *given : context.current_folder + '/' + *given;
   } else {
-    const auto config = engine::load_config({context.environment, "", {}});
+    // Prices are found without a folder for the journal, which may be needed for nothing else.
+    engine::ConfigFlags flags;
+    flags.journal = ".";
+    const auto config = engine::load_config({context.environment, "", std::move(flags)});
     if (!config) return fail(config.error());
     path = config->prices;
   }
