@@ -60,13 +60,31 @@ auto names_order(const CallNames& it) {
   return std::tie(it.provider, it.provider_kind, it.model, it.service_tier, it.speed, it.region);
 }
 
+/// Imports of older builds named a model that a log does not tell.
+std::string_view model_of(const Call& call) {
+  return call.model() == "unknown" ? std::string_view() : call.model();
+}
+
 bool same_names(const Call& call, const CallNames& it) {
-  return call.model() == it.model && call.provider == it.provider &&
+  return model_of(call) == it.model && call.provider == it.provider &&
          call.provider_kind == it.provider_kind && call.usage.service_tier == it.service_tier &&
          call.usage.speed == it.speed && call.usage.region == it.region;
 }
 
 }  // namespace
+
+std::string tools_text(const Call& call) {
+  std::vector<std::string_view> called(call.tools_called.begin(), call.tools_called.end());
+  if (call.usage.web_searches.value_or(0) > 0) called.push_back("web_search");
+  std::ranges::sort(called);
+  called.erase(std::unique(called.begin(), called.end()), called.end());
+  std::string text;
+  for (const std::string_view tool : called) {
+    if (!text.empty()) text += '+';
+    text += tool;
+  }
+  return text;
+}
 
 std::uint32_t CallTable::session_index(const Call& call) {
   if (call.session == last_session_ && last_session_ != nullptr) return last_session_index_;
@@ -84,7 +102,7 @@ std::uint32_t CallTable::session_index(const Call& call) {
 
 std::uint32_t CallTable::names_index(const Call& call) {
   if (last_names_index_ && same_names(call, names_[*last_names_index_])) return *last_names_index_;
-  const CallNames names{call.provider,           call.provider_kind, call.model(),
+  const CallNames names{call.provider,           call.provider_kind, std::string(model_of(call)),
                         call.usage.service_tier, call.usage.speed,   call.usage.region};
   last_names_index_ = intern(names_indexes_, names_,
                              joined({names.provider, names.provider_kind, names.model,
@@ -94,17 +112,7 @@ std::uint32_t CallTable::names_index(const Call& call) {
 }
 
 std::uint32_t CallTable::tools_index(const Call& call) {
-  std::vector<std::string_view> called(call.tools_called.begin(), call.tools_called.end());
-  // The provider's own tool, which is billed with the response.
-  if (call.usage.web_searches.value_or(0) > 0) called.push_back("web_search");
-  if (called.empty()) return intern(tools_indexes_, tools_, {}, {});
-  std::ranges::sort(called);
-  called.erase(std::unique(called.begin(), called.end()), called.end());
-  std::string text;
-  for (const std::string_view tool : called) {
-    if (!text.empty()) text += '+';
-    text += tool;
-  }
+  std::string text = tools_text(call);
   return intern(tools_indexes_, tools_, text, text);
 }
 
@@ -141,23 +149,24 @@ CallUsage CallTable::usage_of(const StoredCall& call) const {
   return usage;
 }
 
-bool CallTable::preferred(const StoredCall& a, const StoredCall& b) const {
-  const auto rank = [&](const StoredCall& it) {
-    // Higher output, then the more exact, then what tells more tools: a log that is imported while
-    // a response is written has its first blocks only. Then a session of its own.
-    return std::tuple(~output_rank(it), it.authority, ~tools_of(it).size(),
-                      session_of(it).relation != schema::Relation::none);
-  };
-  if (rank(a) != rank(b)) return rank(a) < rank(b);
-  const auto sessions = [&](const StoredCall& it) { return session_order(session_of(it)); };
-  if (sessions(a) != sessions(b)) return sessions(a) < sessions(b);
-  const auto names = [&](const StoredCall& it) { return names_order(names_of(it)); };
-  if (names(a) != names(b)) return names(a) < names(b);
-  const auto rest = [&](const StoredCall& it) {
-    return std::tie(tools_of(it), it.counts, it.present, it.answered);
-  };
-  return rest(a) < rest(b);
-}
+struct CallTable::CopyRules {
+  const CallTable& table;
+
+  CopyRank rank(const StoredCall& it) const {
+    return copy_rank(output_rank(it), it.authority, table.tools_of(it).size(),
+                     table.session_of(it).relation);
+  }
+  std::pair<std::string_view, std::string_view> session(const StoredCall& it) const {
+    const CallSession& session = table.session_of(it);
+    return {session.kind, session.id};
+  }
+  std::int64_t& start(StoredCall& it) const { return it.started_at; }
+  std::int64_t start(const StoredCall& it) const { return it.started_at; }
+  auto rest(const StoredCall& it) const {
+    return std::tuple_cat(session_order(table.session_of(it)), names_order(table.names_of(it)),
+                          std::tie(table.tools_of(it), it.counts, it.present, it.answered));
+  }
+};
 
 CallTable::Slot& CallTable::slot_of(const Uuid& id, std::uint64_t hash) {
   const std::size_t mask = slots_.size() - 1;
@@ -187,11 +196,11 @@ void CallTable::add(const Call& call) {
     slot.call = static_cast<std::uint32_t>(calls_.size());
     return;
   }
-  StoredCall& kept = calls_[slot.call - 1];
-  const std::int64_t a = kept.started_at, b = made.started_at;
-  const std::int64_t earliest = a == 0 ? b : b == 0 ? a : std::min(a, b);
-  if (preferred(made, kept)) kept = made;
-  kept.started_at = earliest;
+  ties_.merge(calls_[slot.call - 1], slot.call - 1, made, CopyRules{*this});
+}
+
+void CallTable::settle() {
+  ties_.settle(calls_, CopyRules{*this});
 }
 
 std::size_t CallTable::memory() const {

@@ -1,10 +1,9 @@
 // Every distinct call of many sessions and files, as small as its cost needs.
 //
 // Copies of a call (the same id in a resumed, forked or sidechain log) are merged by a rule that
-// does not depend on the order in which they come: the whole record with the highest output counts;
-// of equals the more exact one, then the one that tells more tools, then the one of a session that
-// belongs to no other, then a fixed lexical order. The earliest start of all copies dates the call.
-// Adding a copy again changes nothing.
+// does not depend on the order in which they come (replay/copy_ties.h); what that leaves open a
+// fixed lexical order decides. The earliest start of all copies dates the call. Adding a copy again
+// changes nothing.
 #pragma once
 
 #include <array>
@@ -14,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "replay/call.h"
+#include "replay/copy_ties.h"
 
 namespace daybook::replay {
 
@@ -39,6 +38,8 @@ struct StoredCall {
 class CallTable {
  public:
   void add(const Call& call);
+  /// Decides between the copies, after the last one is added and before any call is looked at.
+  void settle();
 
   std::size_t size() const { return calls_.size(); }
   /// Copies in other sessions or files that were merged into another.
@@ -61,8 +62,7 @@ class CallTable {
   std::uint32_t session_index(const Call& call);
   std::uint32_t names_index(const Call& call);
   std::uint32_t tools_index(const Call& call);
-  /// Whether `a` counts rather than `b`, another copy of the same call.
-  bool preferred(const StoredCall& a, const StoredCall& b) const;
+  struct CopyRules;
   /// Of open addressing: which call, and enough of its id's hash to leave most others unread.
   struct Slot {
     std::uint32_t call = 0;  // index into calls_ plus one; 0: free
@@ -73,6 +73,7 @@ class CallTable {
 
   std::vector<StoredCall> calls_;
   std::vector<Slot> slots_;
+  CopyTies<StoredCall> ties_;
   std::uint64_t told_ = 0;  // calls, each once in a session of a file
   std::vector<CallSession> sessions_;
   std::vector<CallNames> names_;

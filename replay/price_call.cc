@@ -39,6 +39,9 @@ std::optional<Multiplier> factor_of(const Multipliers& table, std::string_view n
   return std::nullopt;
 }
 
+constexpr std::array kWrites = {TokenClass::cache_write, TokenClass::cache_write_5m,
+                                TokenClass::cache_write_1h};
+
 constexpr std::array<std::string_view, 2> kStandardTiers = {"standard", "default"};
 constexpr std::array<std::string_view, 2> kStandardSpeeds = {"standard", "default"};
 constexpr std::array<std::string_view, 2> kStandardRegions = {"global", "not_available"};
@@ -116,13 +119,14 @@ std::optional<MoneyRange> price_of_either(const CallRates& rates,
 /// the row has other prices for those.
 std::optional<MoneyRange> price_input(const CallRates& rates, const ClassCounts& counts,
                                       std::uint64_t count) {
-  std::array<TokenClass, 3> classes = {TokenClass::input};
+  std::array<TokenClass, 5> classes = {TokenClass::input};
   std::size_t used = 1;
-  if (counts.input_may_be_read && rates.low[TokenClass::cache_read]) {
-    classes[used++] = TokenClass::cache_read;
-  }
-  if (counts.input_may_be_written && rates.low[TokenClass::cache_write]) {
-    classes[used++] = TokenClass::cache_write;
+  const auto add = [&](TokenClass what) {
+    if (rates.low[what]) classes[used++] = what;
+  };
+  if (counts.input_may_be_read) add(TokenClass::cache_read);
+  if (counts.input_may_be_written) {
+    for (const TokenClass what : kWrites) add(what);
   }
   return price_of_either(rates, std::span(classes).first(used), count);
 }
@@ -156,8 +160,9 @@ ClassCounts class_counts(const CallUsage& usage) {
   } else if (usage.input_total) {
     set(TokenClass::input, less(*usage.input_total, cached));
     out.input_may_be_read = !usage.cache_read;
-    out.input_may_be_written = !usage.cache_write && split == 0;
   }
+  // In a total there may be writes that nobody reported.
+  out.input_may_be_written = usage.input_total && !usage.cache_write && split == 0;
   set(TokenClass::cache_read, read);
   set(TokenClass::cache_write_5m, write_5m);
   set(TokenClass::cache_write_1h, write_1h);
@@ -217,10 +222,10 @@ std::optional<MoneyRange> CallRates::price(TokenClass what, std::uint64_t count)
 
 std::optional<MoneyRange> price_tokens(const CallRates& rates, const ClassCounts& counts,
                                        TokenClass what, std::uint64_t count) {
-  constexpr std::array kWrites = {TokenClass::cache_write_5m, TokenClass::cache_write_1h};
+  constexpr std::array kLifetimes = {TokenClass::cache_write_5m, TokenClass::cache_write_1h};
   if (what == TokenClass::input) return price_input(rates, counts, count);
   if (auto priced = rates.price(what, count)) return priced;
-  if (what == TokenClass::cache_write) return price_of_either(rates, kWrites, count);
+  if (what == TokenClass::cache_write) return price_of_either(rates, kLifetimes, count);
   const bool is_write = what == TokenClass::cache_write_5m || what == TokenClass::cache_write_1h;
   return is_write ? rates.price(TokenClass::cache_write, count) : std::nullopt;
 }
@@ -256,8 +261,6 @@ CallCost price_call(std::span<const PriceRow* const> rows, const CallUsage& usag
   out.counts = class_counts(usage);
   out.rates = call_rates(rows, usage, out.counts.whole_input(), moment);
   out.why = out.counts.plausible ? out.rates.why : Unpriced::implausible;
-  constexpr std::array kWrites = {TokenClass::cache_write, TokenClass::cache_write_5m,
-                                  TokenClass::cache_write_1h};
   const auto sold = [&](TokenClass what) { return out.rates.low[what].has_value(); };
   // Where nobody bills writes, nobody reports them.
   if (out.rates.row != nullptr && std::ranges::none_of(kWrites, sold)) {

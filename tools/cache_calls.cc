@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "replay/call.h"
+#include "replay/copy_ties.h"
 #include "tools/log_calls.h"
 #include "tools/log_losses.h"
 
@@ -20,46 +20,51 @@ namespace {
 /// Calls read ahead of a session at a time.
 constexpr std::size_t kBatch = 64;
 
-/// Which of several copies of a call counts, by the rule of visit_log_calls: a log that was
-/// imported while it grew, or forks and subagents that repeat calls of their parent, leave more
-/// than one.
+/// Which of several copies of a call counts: a log that was imported while it grew, or forks and
+/// subagents that repeat calls of their parent, leave more than one.
 class Copies {
  public:
   Result<void> read(journal::Journal& journal, const SessionId& session) {
     replay::CallFold fold(session.str(), [&](replay::Call call) {
-      auto& kept = kept_[{call.id, call.pass}];
-      if (kept.session && !preferred_copy(call, kept)) return;
-      if (kept.session) told_again_.insert(session.str());
-      kept = replay::Call();
-      kept.session = call.session;
-      kept.version = call.version;
-      kept.lineage = call.lineage;
-      kept.started_at = call.started_at;
-      kept.usage.output = call.usage.output;
-      names_[{call.id, call.pass}] = session.str();
+      if (call.again) told_again_.insert(session.str());
+      const auto [found, fresh] = places_.try_emplace({call.id, call.pass}, kept_.size());
+      replay::Call made;
+      made.session = call.session;
+      made.version = call.version;
+      made.served_model = call.model();
+      made.started_at = call.started_at;
+      made.usage = std::move(call.usage);
+      made.tools_called = std::move(call.tools_called);
+      if (fresh) {
+        kept_.push_back(std::move(made));
+      } else {
+        ties_.merge(kept_[found->second], found->second, std::move(made), replay::CallCopyRules{});
+      }
     });
-    auto read = journal.read(session, 1, journal::ReadMode::lenient, [&](const auto& entry) {
+    return journal.read(session, 1, journal::ReadMode::lenient, [&](const auto& entry) {
       if (entry.event != nullptr) fold.take(*entry.event);
       return true;
     });
-    return read;
   }
+
+  /// Once all sessions are read.
+  void settle() { ties_.settle(kept_, replay::CallCopyRules{}); }
 
   /// Calls of sessions that were not read have no copies.
   bool counts(const replay::Call& call, const SessionId& session) const {
-    const auto found = kept_.find({call.id, call.pass});
-    if (found == kept_.end()) return true;
-    return found->second.version == call.version && names_.at(found->first) == session.str();
+    const auto found = places_.find({call.id, call.pass});
+    if (found == places_.end()) return true;
+    const replay::Call& kept = kept_[found->second];
+    return kept.version == call.version && kept.session->stored == session.str();
   }
 
-  /// Whether a copy that counts stands in this session behind one that does not, and so perhaps
-  /// behind later calls.
+  /// Whether the session tells a call again, and so perhaps behind later ones.
   bool told_again(const SessionId& session) const { return told_again_.contains(session.str()); }
 
  private:
-  using Key = std::pair<Uuid, std::uint32_t>;
-  std::map<Key, replay::Call> kept_;  // what the rule looks at
-  std::map<Key, std::string> names_;  // of its session in the journal
+  std::map<std::pair<Uuid, std::uint32_t>, std::size_t> places_;  // in kept_
+  std::vector<replay::Call> kept_;                                // what the rules look at
+  replay::CopyTies<replay::Call> ties_;
   std::set<std::string> told_again_;  // sessions
 };
 
@@ -190,13 +195,22 @@ Result<std::vector<std::string>> visit_cache_log_calls(
   std::set<std::string> names;
   for (const auto& call : calls) names.insert(call.session);
   DAYBOOK_TRY(sessions(names));
-  std::vector<replay::CacheCall*> order;
+  // They come by session in order: one without a time stays behind the call before it.
+  std::vector<std::pair<std::int64_t, replay::CacheCall*>> order;
   order.reserve(calls.size());
-  for (auto& call : calls) order.push_back(&call);
-  std::ranges::sort(order, [](const auto* a, const auto* b) {
-    return std::tie(a->start, a->session, a->version) < std::tie(b->start, b->session, b->version);
+  for (auto& call : calls) {
+    const bool first = order.empty() || order.back().second->session != call.session;
+    order.emplace_back(call.start != 0 || first ? call.start : order.back().first, &call);
+  }
+  for (std::size_t i = order.size(); i-- > 1;) {
+    auto& [at, call] = order[i - 1];
+    if (at == 0 && order[i].second->session == call->session) at = order[i].first;
+  }
+  std::ranges::sort(order, [](const auto& a, const auto& b) {
+    return std::tie(a.first, a.second->session, a.second->version) <
+           std::tie(b.first, b.second->session, b.second->version);
   });
-  for (auto* call : order) {
+  for (auto& [at, call] : order) {
     if (!visit(std::move(*call))) break;
   }
   return losses_of(found->unread, report);
@@ -216,6 +230,7 @@ Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::st
     waiting.push_back(
         std::make_shared<Source>(Source{begins->at, waiting.size(), info.session, nullptr, {}}));
   }
+  copies.settle();
   const auto later = [](const auto& a, const auto& b) {
     return std::tie(a->at, a->order) > std::tie(b->at, b->order);
   };

@@ -224,6 +224,22 @@ Result<int> losses(Context& context, const Arguments& arguments, Calls& calls,
   return calls.exit_code(context);
 }
 
+/// A call that names no provider has the rules of the vendor whose prices it has.
+void name_vendors(Calls& calls, const replay::PriceBook& prices) {
+  auto known = std::make_shared<std::map<std::string, std::string>>();
+  calls.visit = [visit_all = std::move(calls.visit), known,
+                 &prices](const CacheCallVisitor& visit) -> Result<void> {
+    return visit_all([&](replay::CacheCall call) {
+      if (call.scope.provider.empty() && call.provider_kind.empty()) {
+        const auto [found, fresh] = known->try_emplace(call.scope.model);
+        if (fresh) found->second = vendor_of(prices, call.scope.model);
+        call.provider_kind = found->second;
+      }
+      return visit(std::move(call));
+    });
+  };
+}
+
 Result<void> check_options(const Arguments& arguments) {
   if (!arguments.text("--why")) return {};
   for (const char* option : {"--what-if", "--session", "--calls"}) {
@@ -256,6 +272,7 @@ Result<int> run(Context& context, const Arguments& arguments) {
   } else {
     DAYBOOK_TRY(use_logs(context, arguments, calls));
   }
+  name_vendors(calls, *prices);
   if (calls.wanted) return why(context, arguments, calls, *prices);
   if (arguments.flag("--what-if")) return what_if(context, arguments, calls, *prices, *policy);
   return losses(context, arguments, calls, *prices);

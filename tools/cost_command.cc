@@ -111,28 +111,34 @@ void say_losses(Context& context, const std::vector<std::string>& losses) {
 /// What `daybook cost` works on.
 struct Calls {
   CallSource visit;
-  std::optional<WantedCall> wanted;  // by --explain
-  std::vector<std::string> losses;   // what could not be read, once visited
+  std::optional<WantedCall> wanted;    // by --explain
+  std::optional<std::string> session;  // that --session names, once visited as the calls name it
+  std::vector<std::string> losses;     // what could not be read, once visited
   int exit_code_of_losses = kExitDamaged;
+
+  /// The session that --session or --explain names, as it was written.
+  std::optional<std::string> given_session() const {
+    const bool explains = wanted && wanted->event_id.empty();
+    return explains ? std::optional(wanted->session) : session;
+  }
+  void set_session(const std::string& name) { (wanted ? wanted->session : *session) = name; }
 };
 
-/// The journal's calls, or those of the one session that the options name.
+/// The journal's calls. Of one session all are looked at as well: which of several copies of a call
+/// counts depends on the others. An explanation needs its session's only.
 Result<void> use_journal(Context& context, const Arguments& arguments, Calls& calls) {
   auto opened = open_for_reading(context, arguments);
   if (!opened) return fail(opened.error());
   const std::shared_ptr<journal::Journal> journal = std::move(*opened);
-  std::optional<SessionId> session;
-  const bool explains_session = calls.wanted && calls.wanted->event_id.empty();
-  const auto given =
-      explains_session ? std::optional(calls.wanted->session) : arguments.text("--session");
-  if (given) {
+  std::optional<SessionId> only;
+  if (const auto given = calls.given_session()) {
     auto info = find_session(*journal, *given);
     if (!info) return fail(std::move(info.error()));
-    session = info->session;
-    if (explains_session) calls.wanted->session = info->session.str();
+    calls.set_session(info->session.str());
+    if (calls.wanted) only = info->session;
   }
-  calls.visit = [journal, session, &calls](const CallVisitor& visit) -> Result<void> {
-    const auto holes = visit_journal_calls(*journal, session, visit);
+  calls.visit = [journal, only, &calls](const CallVisitor& visit) -> Result<void> {
+    const auto holes = visit_journal_calls(*journal, only, visit);
     if (!holes) return fail(holes.error());
     for (const CallHole& hole : *holes) {
       calls.losses.push_back(
@@ -152,17 +158,17 @@ Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls
   auto found = discover_given_logs(*paths, &context.err);
   if (!found) return fail(std::move(found.error()));
   calls.exit_code_of_losses = kExitLosses;
-  const bool explains_session = calls.wanted && calls.wanted->event_id.empty();
-  const auto given =
-      explains_session ? std::optional(calls.wanted->session) : arguments.text("--session");
-  calls.visit = [found = std::move(*found), given, explains_session,
-                 &calls](const CallVisitor& visit) -> Result<void> {
+  calls.visit = [found = std::move(*found), &calls](const CallVisitor& visit) -> Result<void> {
+    const auto given = calls.given_session();
     std::set<std::string> sessions;
-    std::vector<replay::Call> waiting;  // of sessions whose names begin as the one wanted
+    std::vector<replay::Call> waiting;  // of sessions whose names begin as the one to explain
     const auto take = [&](replay::Call&& call) {
-      if (!given) return visit(std::move(call));
-      sessions.insert(call.session->id);
-      if (call.session->id.starts_with(*given)) waiting.push_back(std::move(call));
+      if (given) sessions.insert(call.session->id);
+      if (!calls.wanted || !given) {
+        visit(std::move(call));
+      } else if (call.session->id.starts_with(*given)) {
+        waiting.push_back(std::move(call));
+      }
     };
     // The table merges copies itself; an explanation needs them merged.
     const LogReport report = calls.wanted ? visit_log_calls(found.sources, {}, take)
@@ -170,10 +176,10 @@ Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls
     if (given) {
       const auto session = find_log_session(*given, sessions);
       if (!session) return fail(session.error());
-      if (explains_session) calls.wanted->session = *session;
-      for (replay::Call& call : waiting) {
-        if (call.session->id == *session) visit(std::move(call));
-      }
+      calls.set_session(*session);
+    }
+    for (replay::Call& call : waiting) {
+      if (call.session->id == calls.wanted->session) visit(std::move(call));
     }
     calls.losses = losses_of(found.unread, report);
     return {};
@@ -181,15 +187,34 @@ Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls
   return {};
 }
 
+Result<int> print_report(Context& context, const Arguments& arguments, const Calls& calls,
+                         const replay::CostReport& report, const CostPrinting& printing) {
+  // Nothing that could be read is not nothing that was spent.
+  if (report.total.calls == 0 && !calls.losses.empty()) {
+    say_losses(context, calls.losses);
+    return calls.exit_code_of_losses;
+  }
+  if (arguments.flag("--json")) {
+    print_cost_json(context.out, report, printing);
+  } else if (arguments.flag("--csv")) {
+    print_cost_csv(context.out, report, printing);
+  } else {
+    print_cost_table(context.out, report, printing);
+  }
+  say_losses(context, calls.losses);
+  return calls.losses.empty() ? kExitOk : calls.exit_code_of_losses;
+}
+
 Result<int> run(Context& context, const Arguments& arguments) {
   DAYBOOK_TRY(check_formats(arguments));
   const auto calendar = calendar_of(context, arguments);
   if (!calendar) return fail(calendar.error());
-  const auto query = query_of(arguments, *calendar);
+  auto query = query_of(arguments, *calendar);
   if (!query) return fail(query.error());
   const auto book = open_prices(context, arguments);
   if (!book) return fail(book.error());
   Calls calls;
+  calls.session = arguments.text("--session");
   if (const auto text = arguments.text("--explain")) {
     auto wanted = parse_wanted_call(*text);
     if (!wanted) return fail(std::move(wanted.error()));
@@ -203,25 +228,22 @@ Result<int> run(Context& context, const Arguments& arguments) {
   }
   replay::CallTable table;
   DAYBOOK_TRY(calls.visit([&](const replay::Call& call) { table.add(call); }));
+  table.settle();
+  query->session = calls.session;
   constexpr unsigned kThreads = 2;
-  // Nothing that could be read is not nothing that was spent.
-  if (table.size() == 0 && !calls.losses.empty()) {
-    say_losses(context, calls.losses);
-    return calls.exit_code_of_losses;
-  }
   const auto report = replay::cost_report(table, *book, *calendar, *query, kThreads);
-  const CostPrinting printing = {
-      query->by,      calendar->zone(), arguments.text("--prices-at").value_or(""),
-      table.copies(), context.columns,  context.colour()};
-  if (arguments.flag("--json")) {
-    print_cost_json(context.out, report, printing);
-  } else if (arguments.flag("--csv")) {
-    print_cost_csv(context.out, report, printing);
-  } else {
-    print_cost_table(context.out, report, printing);
+  if (calls.session && report.total.calls == 0 && !query->since && !query->until) {
+    context.err << fmt::format("daybook: no call counts in session {}: copies count in another\n",
+                               printable(*calls.session));
   }
-  say_losses(context, calls.losses);
-  return calls.losses.empty() ? kExitOk : calls.exit_code_of_losses;
+  // Which of the copies are this session's is not kept.
+  const CostPrinting printing = {query->by,
+                                 calendar->zone(),
+                                 arguments.text("--prices-at").value_or(""),
+                                 calls.session ? 0 : table.copies(),
+                                 context.columns,
+                                 context.colour()};
+  return print_report(context, arguments, calls, report, printing);
 }
 
 }  // namespace

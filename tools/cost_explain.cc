@@ -97,7 +97,11 @@ std::vector<TokenClass> classes_of(const CallCost& cost, const CostLine& line) {
   add(line.what);
   if (line.what == TokenClass::input) {
     if (cost.counts.input_may_be_read) add(TokenClass::cache_read);
-    if (cost.counts.input_may_be_written) add(TokenClass::cache_write);
+    if (cost.counts.input_may_be_written) {
+      add(TokenClass::cache_write);
+      add(TokenClass::cache_write_5m);
+      add(TokenClass::cache_write_1h);
+    }
   } else if (out.empty() && line.what == TokenClass::cache_write) {
     add(TokenClass::cache_write_5m);
     add(TokenClass::cache_write_1h);

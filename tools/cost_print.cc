@@ -135,6 +135,28 @@ std::size_t width_of(const Lines& lines) {
   return total - 2;
 }
 
+/// Narrows the columns of the keys, the widest first, until the table fits or they say too little.
+void narrow(Lines& lines, std::size_t keys, std::size_t columns) {
+  constexpr std::size_t kLeast = 8;
+  const std::size_t total = width_of(lines);
+  std::vector<std::size_t> widths(keys);
+  for (std::size_t column = 0; column < keys; ++column) {
+    for (const auto& line : lines) {
+      widths[column] = std::max(widths[column], display_width(one_line(line[column])));
+    }
+  }
+  for (std::size_t excess = total - std::min(total, columns); excess > 0; --excess) {
+    const auto widest = std::ranges::max_element(widths);
+    if (widest == widths.end() || *widest <= kLeast) break;
+    --*widest;
+  }
+  for (auto& line : lines) {
+    for (std::size_t column = 0; column < keys; ++column) {
+      line[column] = fit(one_line(line[column]), widths[column]);
+    }
+  }
+}
+
 std::string calls(std::uint64_t count) {
   return fmt::format("{} call{}", grouped(count), count == 1 ? "" : "s");
 }
@@ -160,7 +182,9 @@ void print_notes(std::ostream& out, const CostReport& report, const CostPrinting
                        calls(n));
   }
   if (const auto n = calls_of(total, Authority::estimate); n > 0) {
-    out << fmt::format("~ estimate: {} with figures that only resemble usage\n", calls(n));
+    out << fmt::format(
+        "~ estimate: {} with figures that contradict each other or only resemble usage\n",
+        calls(n));
   }
   if (const auto n = calls_of(total, Authority::derived); n > 0) {
     out << fmt::format("* derived: {} from the difference of two running totals\n", calls(n));
@@ -257,6 +281,7 @@ void print_cost_table(std::ostream& out, const CostReport& report, const CostPri
     lines = lines_of(report, printing, true);
   }
   align(lines, printing.by.size());
+  if (printing.columns > 0) narrow(lines, printing.by.size(), printing.columns);
   Table table(lines.front(), printing.by.empty() ? 0 : printing.by.size() - 1);
   for (std::size_t i = 1; i < lines.size(); ++i) table.add(lines[i]);
   table.print(out, printing.columns, printing.colour);

@@ -71,18 +71,25 @@ class AtifDocument {
     if (metrics.is_object()) {
       answer.usage_raw = metrics.raw();
       Figures figures;
+      const JsonSpan extra = metrics["extra"];  // what the format has no member for
       answer.usage.input_total = figures.count("prompt_tokens", metrics["prompt_tokens"]);
       answer.usage.cache_read = figures.count("cached_tokens", metrics["cached_tokens"]);
       answer.usage.output = figures.count("completion_tokens", metrics["completion_tokens"]);
+      if (!answer.usage.cache_read) {
+        answer.usage.cache_read =
+            figures.count("cache_read_input_tokens", extra["cache_read_input_tokens"]);
+      }
+      answer.usage.cache_write =
+          figures.count("cache_creation_input_tokens", extra["cache_creation_input_tokens"]);
       if (!figures.wrong().empty()) {
         answer.usage = {};
         reading_.damaged(record.offset, figures.wrong());
       }
-      // The format says nothing of cache writes: they are inside what was not read.
-      if (answer.usage.input_total && !metrics["cached_tokens"].is_null()) {
-        const std::uint64_t read = answer.usage.cache_read.value_or(0);
+      if (answer.usage.input_total && answer.usage.cache_read) {
+        const std::uint64_t cached =
+            *answer.usage.cache_read + answer.usage.cache_write.value_or(0);
         const std::uint64_t total = *answer.usage.input_total;
-        answer.usage.input_uncached = total > read ? total - read : 0;
+        answer.usage.input_uncached = total > cached ? total - cached : 0;
       }
     }
     step["tool_calls"].items([&](JsonSpan call) {

@@ -12,6 +12,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "replay/copy_ties.h"
+
 namespace daybook::tools {
 namespace {
 
@@ -43,7 +45,8 @@ struct Kept {
   Text tier = nullptr;
   Text speed = nullptr;
   Text region = nullptr;
-  Text tools = nullptr;  // names, each behind a '\n'
+  Text tools = nullptr;          // names, each behind a '\n'
+  std::uint32_t tools_size = 0;  // of replay::tools_text
   std::string response_id;
   std::uint16_t present = 0;  // bit i: figures[i] was reported; then the compaction's
   schema::Authority authority = schema::Authority::exact;
@@ -63,20 +66,19 @@ constexpr std::uint16_t kToBit = 1u << 10;
 constexpr std::uint16_t kSearchesOpenBit = 1u << 11;
 constexpr std::size_t kOutputFigure = 6;
 
-/// What decides between copies; the greater counts.
-auto rank(std::uint64_t output, const replay::CallSession& session, bool main_lineage,
-          std::int64_t started_at) {
-  const bool side = session.relation == schema::Relation::subagent || !main_lineage;
-  return std::make_tuple(output, !side, -started_at);
-}
-
-bool preferred(const Kept& a, const Kept& b) {
-  const auto of = [](const Kept& call) {
-    return rank(call.figures[kOutputFigure], *call.session, call.lineage->empty(), call.started_at);
-  };
-  if (of(a) != of(b)) return of(a) > of(b);
-  return a.session->id < b.session->id;
-}
+struct KeptRules {
+  replay::CopyRank rank(const Kept& it) const {
+    const bool told = (it.present & (1u << kOutputFigure)) != 0;
+    return replay::copy_rank(told ? it.figures[kOutputFigure] + 1 : 0, it.authority, it.tools_size,
+                             it.session->relation);
+  }
+  std::pair<std::string_view, std::string_view> session(const Kept& it) const {
+    return {it.session->kind, it.session->id};
+  }
+  std::int64_t& start(Kept& it) const { return it.started_at; }
+  std::int64_t start(const Kept& it) const { return it.started_at; }
+  auto rest(const Kept& it) const { return std::tuple(std::string_view(*it.model), it.version); }
+};
 
 /// Distinct calls; the scan visits one at a time.
 class Collector {
@@ -88,19 +90,16 @@ class Collector {
       kept_.push_back(std::move(made));
       return;
     }
-    Kept& other = kept_[found->second];
-    const std::int64_t first = other.started_at == 0  ? made.started_at
-                               : made.started_at == 0 ? other.started_at
-                                                      : std::min(other.started_at, made.started_at);
-    if (preferred(made, other)) other = std::move(made);
-    other.started_at = first;
+    ties_.merge(kept_[found->second], found->second, std::move(made), KeptRules{});
   }
 
   void visit(const std::function<void(replay::Call&&)>& visit) {
+    ties_.settle(kept_, KeptRules{});
+    const std::vector<std::int64_t> times = times_for_order();
     const auto ranks = merge_sessions();
     struct Place {
       std::size_t session = 0;
-      std::int64_t started_at = 0;
+      std::int64_t at = 0;
       std::uint64_t version = 0;  // in its file: of calls of one time, or of none
       Uuid id;
       std::size_t call = 0;
@@ -110,7 +109,7 @@ class Collector {
     order.reserve(kept_.size());
     for (std::size_t i = 0; i < kept_.size(); ++i) {
       const Kept& call = kept_[i];
-      order.push_back({ranks.at(call.session.get()), call.started_at, call.version, call.id, i});
+      order.push_back({ranks.at(call.session.get()), times[i], call.version, call.id, i});
     }
     std::ranges::sort(order);
     // Numbered by the session, not by the file: one may be cut into several.
@@ -154,6 +153,7 @@ class Collector {
     std::string tools;
     for (const std::string& tool : call.tools_called) tools += '\n' + tool;
     made.tools = texts_.of(tools);
+    made.tools_size = static_cast<std::uint32_t>(replay::tools_text(call).size());
     made.response_id = std::move(call.response_id);
     made.authority = call.usage.authority;
     made.stop = call.stop;
@@ -194,6 +194,30 @@ class Collector {
       tools.remove_prefix(end);
     }
     return call;
+  }
+
+  /// When each call started; where that is not known, when the one before it in its file did, or
+  /// else the one behind it.
+  std::vector<std::int64_t> times_for_order() const {
+    std::vector<std::int64_t> times;
+    times.reserve(kept_.size());
+    for (const Kept& call : kept_) times.push_back(call.started_at);
+    if (std::ranges::find(times, 0) == times.end()) return times;
+    // A session is one object in each file.
+    std::vector<std::size_t> order(kept_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&](std::size_t i) {
+      return std::pair(kept_[i].session.get(), kept_[i].version);
+    });
+    const auto fill = [&](auto from, auto to) {
+      for (auto before = from, at = from; at != to; before = at++) {
+        const bool same = kept_[*before].session == kept_[*at].session;
+        if (times[*at] == 0 && same) times[*at] = times[*before];
+      }
+    };
+    fill(order.begin(), order.end());
+    fill(order.rbegin(), order.rend());
+    return times;
   }
 
   /// A session that several files hold is described by the earliest of them, and by the others
@@ -240,6 +264,7 @@ class Collector {
 
   Texts texts_;
   std::vector<Kept> kept_;
+  replay::CopyTies<Kept> ties_;
   std::unordered_map<std::uint64_t, std::size_t> by_id_;
 };
 
@@ -281,15 +306,6 @@ class ThreadCalls : public LogSink {
 };
 
 }  // namespace
-
-bool preferred_copy(const replay::Call& a, const replay::Call& b) {
-  const auto of = [](const replay::Call& call) {
-    return rank(call.usage.output.value_or(0), *call.session, call.lineage.empty(),
-                call.started_at);
-  };
-  if (of(a) != of(b)) return of(a) > of(b);
-  return a.session->id < b.session->id;
-}
 
 LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
                          const std::function<void(replay::Call&&)>& visit) {

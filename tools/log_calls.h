@@ -11,20 +11,16 @@ struct LogCallsOptions {
   std::function<void(std::uint64_t bytes_read)> progress;  // of all files; from any thread
 };
 
-/// Of two copies of one call (equal ids), whether `a` is the one that counts: more output, then
-/// not of a subagent, then the earlier, then the smaller session name. Whatever the order in which
-/// copies are met, the same one is left.
-bool preferred_copy(const replay::Call& a, const replay::Call& b);
-
 /// Visits every call of the sources, copies included, in any order, one at a time from any thread:
 /// for tables that merge copies themselves. Files that cannot be read are in the report.
 LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
                          const std::function<void(replay::Call&&)>& visit);
 
 /// Visits every distinct call of the sources once, on the calling thread, ordered by session
-/// (kind, id) and then by start, and numbered (Call::version) in that order from one in each
-/// session, figures only (Depth::usage). Of copies the preferred one counts,
-/// with the earliest start of all of them. Files that cannot be read are in the report.
+/// (kind, id) and then by start (one without a time stands behind the call before it in its file),
+/// and numbered (Call::version) in that order from one in each session, figures only
+/// (Depth::usage). Of copies one counts (replay/copy_ties.h), with the earliest start of all. Files
+/// that cannot be read are in the report.
 LogReport visit_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
                           const std::function<void(replay::Call&&)>& visit);
 

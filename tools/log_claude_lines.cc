@@ -102,8 +102,12 @@ replay::CallUsage claude_usage(JsonSpan usage, Figures& figures) {
     }
   });
   if (!figures.wrong().empty()) return {};
-  if (!made.cache_write && (made.cache_write_5m || made.cache_write_1h)) {
-    made.cache_write = made.cache_write_5m.value_or(0) + made.cache_write_1h.value_or(0);
+  const std::uint64_t split = made.cache_write_5m.value_or(0) + made.cache_write_1h.value_or(0);
+  if (!made.cache_write && (made.cache_write_5m || made.cache_write_1h)) made.cache_write = split;
+  // Parts that are more than their sum: one of the figures is wrong, and nobody knows which.
+  if (made.cache_write && *made.cache_write < split) {
+    made.cache_write = split;
+    made.authority = schema::Authority::estimate;
   }
   return made;
 }

@@ -49,7 +49,8 @@ struct ClaudeMessage {
   JsonSpan diagnostics;
 };
 
-/// A usage object's figures: none when one of them is wrong.
+/// A usage object's figures: none when one of them is wrong. Those that contradict each other are
+/// an estimate.
 replay::CallUsage claude_usage(JsonSpan usage, Figures& figures);
 
 /// Passes that the top-level figures leave out: summaries made by the API itself. Passes of other

@@ -144,6 +144,7 @@ void ClaudeSession::absorb_content(const ClaudeMessage& message) {
 }
 
 schema::Authority ClaudeSession::authority_of(const Response& response) const {
+  if (response.usage.authority == schema::Authority::estimate) return response.usage.authority;
   if (response.ended) return schema::Authority::exact;
   if (side_ || response.output <= kPlaceholderOutput) return schema::Authority::lower_bound;
   return schema::Authority::exact;
@@ -187,6 +188,9 @@ void ClaudeSession::close() {
     open_->usage.authority = authority_of(*open_);
     open_->again = novelty == Novelty::better;
     if (novelty == Novelty::fresh) ++reading_.report().calls;
+    if (open_->usage.authority == schema::Authority::estimate) {
+      reading_.note("cache writes by lifetime that are more than all cache writes: they count");
+    }
     if (open_->usage.authority == schema::Authority::lower_bound) {
       reading_.note("responses without a final line: their output is a lower bound");
     }

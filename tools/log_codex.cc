@@ -30,6 +30,7 @@ class CodexReader : public RecordReader {
       open(line.payload["thread_id"].text());
     }
     thread().take(line, record);
+    if (!forked_from_.empty()) search(0);
   }
 
   void take_damaged(Origin origin, const std::string& what) override {
@@ -54,6 +55,7 @@ class CodexReader : public RecordReader {
       first_at_ = line.at;
       forked_ = origins.relation != schema::Relation::none || !origins.parent.empty();
       counted_by_ordinal_ = origins.history_start.has_value();
+      if (!counted_by_ordinal_) forked_from_ = origins.forked;
       return;
     }
     if (origins.thread == thread_->id() || searched_) return;
@@ -64,15 +66,23 @@ class CodexReader : public RecordReader {
       first_at_ = line.at;
       return;
     }
+    // Without the file at hand at least the header itself is known to be copied.
+    search(record.offset + record.value.raw().size());
+  }
+
+  /// Where copied history ends, at `least` there.
+  void search(std::uint64_t least) {
     searched_ = true;
     if (counted_by_ordinal_) return;
     CodexCopied copied =
-        copied_history(reading_.source(), reading_.options().finder, thread_->id());
-    // Without the file at hand at least the header itself is known to be copied.
-    copied.end = std::max(copied.end, record.offset + record.value.raw().size());
+        copied_history(reading_.source(), reading_.options().finder, thread_->id(), forked_from_);
+    copied.end = std::max(copied.end, least);
     if (copied.estimated) {
       reading_.note("history copied from a thread whose file is missing: its end is estimated");
+    } else if (copied.end > 0) {
+      reading_.note("history copied from another thread");
     }
+    forked_from_.clear();
     thread_->copied_until(copied);
   }
 
@@ -100,6 +110,7 @@ class CodexReader : public RecordReader {
   std::unique_ptr<CodexThread> thread_;
   std::int64_t first_at_ = 0;
   bool forked_ = false;
+  std::string forked_from_;  // until the copied part is searched for
   bool counted_by_ordinal_ = false;
   bool searched_ = false;
 };

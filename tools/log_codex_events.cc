@@ -33,7 +33,7 @@ void CodexThread::count(CodexCount count, const CodexLine& line, Origin& origin)
   Counted& made = counted_.emplace();
   made.count = std::move(count);
   made.at = line.at;
-  made.model = model_.empty() ? "unknown" : model_;
+  made.model = model_;
   if (open_) {
     made.response = std::move(*open_);
     open_.reset();
@@ -52,9 +52,18 @@ void CodexThread::flush() {
     made.response = std::move(*open_);
     open_.reset();
     made.at = made.response.last_at;
-    made.model = model_.empty() ? "unknown" : model_;
+    made.model = model_;
     made.count.authority = schema::Authority::exact;
-    made.count.key = "items/" + Digest::of(made.response.raw).hex();
+    const bool grows = !figures_may_come(made.at) && made.response.ends.size() > 1;
+    const std::string_view named =
+        grows ? made.response.item(0).raw() : std::string_view(made.response.raw);
+    made.count.key = "items/" + Digest::of(named).hex();
+    if (grows && !reading_.usage_only()) {
+      // It may have been imported with its first items alone: it has their name, and another line.
+      log_.keep("response", schema::ImportReason::metadata, "a part of a response",
+                made.response.origin);
+      made.response.origin = made.response.last_origin;
+    }
   }
   if (!counted_) return;
   emit(*counted_);
@@ -136,7 +145,7 @@ schema::ModelRequestedT CodexThread::request_of(const Counted& counted,
   if (!effort_.empty()) {
     std::string reasoning;
     add_member(reasoning, "effort", effort_);
-    head += R"(,"reasoning":{)" + reasoning + "}";
+    head += (head.empty() ? "" : ",") + (R"("reasoning":{)" + reasoning) + "}";
   }
   requested.head = reading_.sink().content(head);
   if (!lineage.empty()) {
@@ -300,11 +309,16 @@ void CodexThread::unknown_outcomes(Origin& origin) {
   calls_.clear();
 }
 
+/// Logs have figures since September 2025; those that show no sign of them are older.
+bool CodexThread::figures_may_come(std::int64_t at) const {
+  constexpr std::int64_t kFirstFigures = 1'757'116'800'000'000'000;  // 2025-09-06
+  return at >= kFirstFigures || counter_.has_any() || explicit_turn_ || has_context_;
+}
+
 /// Items at the end of a log that goes on: their figures may come, and they are one call with
-/// them. Logs that show no sign of figures are older than those, and go on no more.
+/// them.
 bool CodexThread::waits() const {
-  const bool figures_may_come = counter_.has_any() || explicit_turn_ || has_context_;
-  return !reading_.options().final && open_ && !counted_ && figures_may_come;
+  return !reading_.options().final && open_ && !counted_ && figures_may_come(open_->last_at);
 }
 
 void CodexThread::finish() {

@@ -88,7 +88,7 @@ CodexOrigins::CodexOrigins(JsonSpan meta) {
   if (thread.empty()) thread = meta["session_id"].text();
   const JsonSpan subagent = meta["source"]["subagent"];
   const JsonSpan spawn = subagent["thread_spawn"];
-  const std::string forked = meta["forked_from_id"].text();
+  forked = meta["forked_from_id"].text();
   parent = meta["parent_thread_id"].text();
   if (parent.empty()) parent = spawn["parent_thread_id"].text();
   agent = spawn["agent_role"].text();
@@ -110,37 +110,63 @@ CodexOrigins::CodexOrigins(JsonSpan meta) {
   history_start = meta["subagent_history_start_ordinal"].count();
 }
 
-CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
-                           const std::string& own_thread) {
-  // Which threads the copied part is from, and how far the first second reaches.
-  std::vector<std::string> foreign;
-  std::int64_t burst_start = 0;
+namespace {
+
+/// Which threads a file holds lines of besides its own, and how far the first second reaches.
+struct ForeignPart {
+  std::vector<std::string> threads;
   std::uint64_t burst_end = 0;
+  bool figures_in_burst = false;
+};
+
+ForeignPart foreign_part(const LogSource& source, const std::string& own_thread,
+                         const std::string& forked_from) {
+  ForeignPart found;
+  if (!forked_from.empty()) found.threads.push_back(forked_from);
+  std::int64_t start = 0;
   bool in_burst = true;
+  bool met_foreign = false;
   each_line(source, [&](const CodexLine& line, std::uint64_t end) {
     const bool meta = line.type.is("session_meta");
     if (meta) {
       const CodexOrigins origins(line.payload);
-      if (origins.thread == own_thread) return true;
-      if (std::ranges::find(foreign, origins.thread) == foreign.end()) {
-        foreign.push_back(origins.thread);
+      const bool own = origins.thread == own_thread;
+      // The header of a fork that copied none.
+      if (own && !forked_from.empty() && start == 0) start = line.at;
+      if (own) return true;
+      if (std::ranges::find(found.threads, origins.thread) == found.threads.end()) {
+        found.threads.push_back(origins.thread);
       }
-      if (burst_start == 0) burst_start = line.at;
+      if (!met_foreign) {
+        start = line.at;
+        in_burst = true;
+      }
+      met_foreign = true;
     }
-    if (burst_start == 0) return true;
-    in_burst = in_burst && line.at - burst_start < kBurstNs;
-    if (in_burst || meta) burst_end = end;
+    if (start == 0) return true;
+    in_burst = in_burst && line.at - start < kBurstNs;
+    if (in_burst || meta) found.burst_end = end;
+    found.figures_in_burst =
+        found.figures_in_burst || meta || (in_burst && line.kind.is("token_count"));
     return true;
   });
+  return found;
+}
+
+}  // namespace
+
+CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
+                           const std::string& own_thread, const std::string& forked_from) {
+  const ForeignPart foreign = foreign_part(source, own_thread, forked_from);
   CodexCopied found;
   std::unordered_set<std::uint64_t> known;
   std::vector<std::uint64_t> hashes;
-  for (const std::string& thread : foreign) {
+  for (const std::string& thread : foreign.threads) {
     auto parent = finder ? finder(LogKind::codex, thread) : std::nullopt;
     if (!parent || parent->path == source.path) parent = log_beside(source, thread);
     if (!parent) {
-      // The first header is that of the file that was copied, which holds what it copied itself.
-      found.estimated = found.estimated || thread == foreign.front();
+      // The first one is the file that was copied, which holds what it copied itself.
+      found.estimated = found.estimated || thread == foreign.threads.front();
       continue;
     }
     each_line(*parent, [&](const CodexLine& line, std::uint64_t) {
@@ -149,9 +175,10 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
       return true;
     });
   }
+  found.estimated = found.estimated && foreign.figures_in_burst;
   // The parent went on after it was copied: what it has alone does not matter here. Lines of the
   // copied part that carry no id lie before one that does.
-  bool after_foreign = false;
+  bool after_foreign = !forked_from.empty();
   each_line(source, [&](const CodexLine& line, std::uint64_t end) {
     if (line.type.is("session_meta") && CodexOrigins(line.payload).thread != own_thread) {
       after_foreign = true;
@@ -165,7 +192,7 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
     if (shared) found.end = end;
     return true;
   });
-  if (found.estimated) found.end = std::max(found.end, burst_end);
+  if (found.estimated) found.end = std::max(found.end, foreign.burst_end);
   return found;
 }
 

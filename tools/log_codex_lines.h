@@ -27,6 +27,7 @@ struct CodexOrigins {
   explicit CodexOrigins(JsonSpan meta);
   std::string thread;
   std::string parent;  // whose history it has, or who started it; "": nobody
+  std::string forked;  // whose history is copied; "": it does not say
   schema::Relation relation = schema::Relation::none;
   std::string agent;  // the role of a subagent; else the program that started the thread
   std::optional<std::uint64_t> history_start;  // ordinal of the first line of its own
@@ -38,10 +39,11 @@ struct CodexCopied {
   bool estimated = false;
 };
 
-/// Finds it by the ids and counters that also are in the files of `foreign` threads, and by the
-/// burst of lines in the first second where such a file is missing.
+/// Finds it by the ids and counters that also are in the files of the threads whose headers are
+/// copied or that `forked_from` names ("": none), and by the burst of lines in the first second
+/// where such a file is missing. End 0: nothing is copied.
 CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
-                           const std::string& own_thread);
+                           const std::string& own_thread, const std::string& forked_from);
 
 /// Whether a line is a token_usage_record of this thread.
 bool is_own_record(const CodexLine& line, const std::string& own_thread);

@@ -303,6 +303,7 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
     last_answer_ = codex_text(line.payload["content"]);
   const bool first = open_->ends.size() == 1;
   if (!first) keep(line, schema::ImportReason::metadata, "a part of a response", origin);
+  if (!reading_.usage_only()) open_->last_origin = origin;
 }
 
 void CodexThread::call_output(const CodexLine& line, Origin& origin) {

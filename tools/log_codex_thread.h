@@ -35,6 +35,7 @@ class CodexThread {
     std::vector<std::string> tools;
     std::optional<std::uint64_t> searches;  // on the web, at least
     Origin origin;
+    Origin last_origin;  // of the latest item; not at Depth::usage
     bool input_after = false;
 
     void add(std::string_view item);
@@ -74,6 +75,7 @@ class CodexThread {
   void count(CodexCount count, const CodexLine& line, Origin& origin);
   void flush();
   void give_held();
+  bool figures_may_come(std::int64_t at) const;
   bool waits() const;
   void emit(Counted& counted);
   static replay::CallUsage usage_of(const Counted& counted);

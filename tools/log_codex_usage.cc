@@ -27,6 +27,13 @@ bool CodexTokens::covers(const CodexTokens& before) const {
          output >= before.output && reasoning >= before.reasoning && total >= before.total;
 }
 
+bool CodexTokens::possible() const {
+  const std::uint64_t cached_at_most = has_cached ? cached : 0;
+  const std::uint64_t written = has_cache_write ? cache_write : 0;
+  if (has_input && cached_at_most + written > input) return false;
+  return !has_output || !has_reasoning || reasoning <= output;
+}
+
 CodexTokens CodexTokens::minus(const CodexTokens& before) const {
   CodexTokens made = *this;
   made.input = less(input, before.input);
@@ -141,6 +148,14 @@ std::optional<CodexCount> CodexCounter::token_count(JsonSpan info) {
     return use_last();
   }
   count.tokens = before ? total->minus(*before) : *total;
+  // A counter that began again may have passed the old one already: then it is its last response
+  // alone, or has grown by what no response can have used.
+  const bool restarted = before && last && last->billed() && *last != count.tokens &&
+                         (*last == *total || (total->possible() && !count.tokens.possible()));
+  if (restarted) {
+    note_ = "counter reset or overwritten";
+    return use_last();
+  }
   if (!count.tokens.billed()) {
     note_ = "an estimate of the context, not usage";
     return {};

@@ -32,6 +32,8 @@ struct CodexTokens {
   /// Whether every counter is at least what it was.
   bool covers(const CodexTokens& before) const;
   CodexTokens minus(const CodexTokens& before) const;
+  /// Whether responses can have used this: no part is more than what it is of.
+  bool possible() const;
   std::string key() const;
   replay::CallUsage usage() const;
 };

@@ -19,6 +19,7 @@ constexpr std::string_view kScope = "import";
 /// Large enough that the sync of an append does not matter, small enough to stay in memory.
 constexpr std::size_t kMostBatchEvents = 512;
 constexpr std::size_t kMostBatchBytes = std::size_t{8} << 20;
+constexpr std::size_t kMostWaitingBytes = kMostBatchBytes;
 
 journal::Stamper import_stamper() {
   std::random_device device;
@@ -233,8 +234,44 @@ std::unique_ptr<schema::ContentT> JournalSink::content(std::string_view bytes) {
 
 BlobRef JournalSink::blob(std::string_view bytes) {
   if (options_.dry != nullptr) return BlobRef::of(bytes);
-  batch_bytes_ += bytes.size();
-  return batch_.blob(std::string(bytes));
+  const BlobRef ref = BlobRef::of(bytes);
+  const auto [found, fresh] = waiting_.try_emplace(ref.digest);
+  if (!fresh) return ref;
+  found->second = bytes;
+  waiting_bytes_ += bytes.size();
+  if (waiting_bytes_ > kMostWaitingBytes) keep_waiting();
+  return ref;
+}
+
+/// What waits for this event goes into the batch; away, when the event is known and so has it.
+void JournalSink::settle_waiting(const EventDraft& draft, bool store) {
+  const auto settle = [&](const BlobRef& ref) {
+    const auto found = waiting_.find(ref.digest);
+    if (found == waiting_.end()) return;
+    waiting_bytes_ -= found->second.size();
+    if (store) {
+      batch_bytes_ += found->second.size();
+      batch_.blob(std::move(found->second));
+    }
+    waiting_.erase(found);
+  };
+  if (const auto* requested = draft.payload.AsModelRequested(); requested != nullptr) {
+    for (const auto* segments : {&requested->appended, &requested->system}) {
+      for (const schema::Segment& segment : *segments) settle(BlobRef::from(&segment.blob()));
+    }
+  }
+  if (const auto* completed = draft.payload.AsToolCompleted();
+      completed != nullptr && completed->full_output != nullptr) {
+    settle(BlobRef::from(completed->full_output.get()));
+  }
+}
+
+/// Memory is worth more than a blob that perhaps nothing will name.
+void JournalSink::keep_waiting() {
+  for (auto& [digest, bytes] : waiting_) batch_.blob(std::move(bytes));
+  batch_bytes_ += waiting_bytes_;
+  waiting_.clear();
+  waiting_bytes_ = 0;
 }
 
 Result<void> JournalSink::event(const std::string& log_session, EventDraft draft) {
@@ -249,6 +286,7 @@ Result<void> JournalSink::event(const std::string& log_session, EventDraft draft
     if (draft.payload.AsModelRequested() != nullptr) session.positions[position] = known->second;
     // What it needs is there. Contents of events that come later are not dropped with it.
     if (batch_events_ == 0) batch_.forget(draft);
+    settle_waiting(draft, false);
     return {};
   }
   ++appended_;
@@ -276,6 +314,7 @@ Result<void> JournalSink::event(const std::string& log_session, EventDraft draft
     session.positions[position] = version;
     if (requested->base != 0) requested->base = session.positions[requested->base];
   }
+  settle_waiting(draft, true);
   batch_.add(std::move(draft));
   ++batch_events_;
   return {};

@@ -81,6 +81,8 @@ class JournalSink : public LogSink {
   Result<Session*> session(const std::string& log_session);
   Result<void> load_known(Session& session, const SessionId& id);
   Result<void> flush(const std::string& mark);
+  void settle_waiting(const EventDraft& draft, bool store);
+  void keep_waiting();
   void start_batch();
 
   journal::Journal* journal_;
@@ -91,6 +93,9 @@ class JournalSink : public LogSink {
   std::map<std::string, Session> sessions_;
   Session* current_ = nullptr;  // whose events the batch holds
   journal::Batch batch_;
+  /// What a conversation holds, until an event names it: what follows the last request none does.
+  std::map<Digest, std::string> waiting_;
+  std::size_t waiting_bytes_ = 0;
   std::size_t batch_events_ = 0;
   std::size_t batch_bytes_ = 0;
   std::uint64_t appended_ = 0;

@@ -1,5 +1,7 @@
 #include "tools/open_prices.h"
 
+#include <algorithm>
+
 namespace daybook::tools {
 
 Result<replay::PriceBook> open_prices(const Context& context, const Arguments& arguments) {
@@ -17,6 +19,14 @@ Result<replay::PriceBook> open_prices(const Context& context, const Arguments& a
   }
   if (!path.empty()) DAYBOOK_TRY(book.add_file(path));
   return book;
+}
+
+std::string vendor_of(const replay::PriceBook& book, std::string_view model) {
+  const auto rows = book.rows_for("", model);
+  const bool one = !rows.empty() && std::ranges::all_of(rows, [&](const replay::PriceRow* row) {
+    return row->provider == rows.front()->provider;
+  });
+  return one ? rows.front()->provider : std::string();
 }
 
 }  // namespace daybook::tools

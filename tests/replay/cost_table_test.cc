@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <random>
 
 #include "replay/call_table.h"
@@ -55,6 +56,7 @@ TEST_CASE("of copies the one with the highest output counts, dated by the earlie
   table.add(call(1, session("b"), 260, 200));
   table.add(call(1, session("c"), 20, 0));
   table.add(call(1, session("d"), 30, 100));
+  table.settle();
   REQUIRE(table.size() == 1);
   CHECK(table.copies() == 3);
   const StoredCall& kept = table.calls()[0];
@@ -68,6 +70,7 @@ TEST_CASE("equal outputs: exact figures, then a session of its own, then the nam
     CallTable there, back;
     there.add(a), there.add(b);
     back.add(b), back.add(a);
+    there.settle(), back.settle();
     REQUIRE(seen(there) == seen(back));
     return there.session_of(there.calls()[0]).id;
   };
@@ -81,6 +84,35 @@ TEST_CASE("equal outputs: exact figures, then a session of its own, then the nam
   Call silent = call(1, session("a"), 0);
   silent.usage.output.reset();
   CHECK(winner(silent, call(1, session("b"), 0)) == "b");
+}
+
+TEST_CASE("of equal copies that of the session counts which went on first, or never") {
+  // Call 1 is in all, call 2 in all but the fork; the fork's and the resumed one's own come later.
+  std::vector<Call> calls;
+  for (const char* name : {"z-original", "a-fork", "b-resumed"}) {
+    calls.push_back(call(1, session(name), 9, 10));
+  }
+  for (const char* name : {"z-original", "b-resumed"}) {
+    calls.push_back(call(2, session(name), 9, 20));
+  }
+  calls.push_back(call(3, session("a-fork"), 9, 30));
+  calls.push_back(call(4, session("b-resumed"), 9, 40));
+  const auto homes = [](const std::vector<Call>& all) {
+    CallTable table;
+    for (const Call& one : all) table.add(one);
+    table.settle();
+    std::map<std::uint64_t, std::string> found;
+    for (const StoredCall& it : table.calls()) found[it.id.lo] = table.session_of(it).id;
+    return found;
+  };
+  const std::map<std::uint64_t, std::string> expected = {
+      {1, "z-original"}, {2, "z-original"}, {3, "a-fork"}, {4, "b-resumed"}};
+  CHECK(homes(calls) == expected);
+  std::ranges::reverse(calls);
+  CHECK(homes(calls) == expected);
+  // The original went on, too, but before the fork did.
+  calls.push_back(call(5, session("z-original"), 9, 25));
+  CHECK(homes(calls)[1] == "z-original");
 }
 
 TEST_CASE("order and repetition of copies change nothing") {
@@ -103,12 +135,14 @@ TEST_CASE("order and repetition of copies change nothing") {
   };
   CallTable first;
   for (const Call& one : make()) first.add(one);
+  first.settle();
   for (int round = 0; round < 10; ++round) {
     std::vector<Call> calls = make();
     std::shuffle(calls.begin(), calls.end(), random);
     CallTable table;
     for (const Call& one : calls) table.add(one);
     for (const Call& one : calls) table.add(one);
+    table.settle();
     CHECK(seen(table) == seen(first));
   }
 }

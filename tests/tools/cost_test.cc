@@ -241,7 +241,10 @@ TEST_CASE("cost: marks tell how far figures can be trusted") {
   CHECK_THAT(out, Contains("≥~*"));
   CHECK_THAT(out, Contains("≥ lower bound: the log lacks the final figures of 1 call\n"));
   CHECK_THAT(out, Contains("≥ lower bound: 1 call did not report the output\n"));
-  CHECK_THAT(out, Contains("~ estimate: 1 call with figures that only resemble usage\n"));
+  CHECK_THAT(
+      out,
+      Contains(
+          "~ estimate: 1 call with figures that contradict each other or only resemble usage\n"));
   CHECK_THAT(out, Contains("* derived: 1 call from the difference of two running totals\n"));
 }
 

@@ -261,6 +261,7 @@ void check_growing(const Growing& log) {
   import(whole, {file.string()});
   const std::string expected = told(whole);
   REQUIRE_FALSE(journalled(whole).empty());
+  CHECK(json_lines(whole.run({"verify", "--json"}).out).back()["unreferenced_blobs"] == 0);
   Cli grown;
   for (std::size_t step = 1; step <= log.steps; ++step) {
     write_file(file, log.text(step));
@@ -284,6 +285,14 @@ TEST_CASE("import: a log imported behind every line is what it is at once") {
   check_growing(growing("grown.jsonl", claude()));
   check_growing(growing("ow.jsonl", openworker()));
   check_growing({"trajectory.json", 3, atif});
+}
+
+TEST_CASE("import: an answer that grew behind an import is no second one") {
+  // With figures, but without turns that say so; and of before there were figures.
+  for (const std::string name :
+       {"rollout-2026-10-02T10-00-00-2a02.jsonl", "rollout-2025-07-01T10-00-00-2a01.jsonl"}) {
+    check_growing(growing(name, lines_of(read_file(log_fixture("codex/" + name)))));
+  }
 }
 
 TEST_CASE("import: a response cut between blocks of equal output keeps all its tools") {
@@ -362,7 +371,14 @@ TEST_CASE("import: an answer without its figures waits for them, line by line ke
 TEST_CASE("import: logs older than figures give their last answer at once") {
   const TempDir dir;
   const fs::path file = dir.path() / kRollout;
-  write_file(file, kMeta + item(4, said("user", "Fix")) + item(5, said("assistant", "Done")));
+  std::string text = kMeta + item(4, said("user", "Fix")) + item(5, said("assistant", "Done"));
+  write_file(file, text);
+  Cli later;
+  CHECK(import(later, {file.string()}).at("calls") == 0);
+  for (std::size_t at = 0; (at = text.find("2026-10", at)) != std::string::npos;) {
+    text.replace(at, 7, "2025-07");
+  }
+  write_file(file, text);
   Cli cli;
   CHECK(import(cli, {file.string()}).at("calls") == 1);
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/call.h"
+#include "replay/copy_ties.h"
 #include "tests/support/build_paths.h"
 #include "tools/log_calls.h"
 
@@ -122,19 +122,21 @@ inline tools::LogReport read_events(const std::vector<std::string>& paths, Event
 
 /// The calls that the events fold into, copies removed, in the order of visit_log_calls.
 inline std::vector<replay::Call> calls_of_events(const EventSink& sink) {
-  std::map<Uuid, replay::Call> best;
+  std::map<Uuid, std::size_t> places;
+  std::vector<replay::Call> calls;
+  replay::CopyTies<replay::Call> ties;
   for (const auto& [session, events] : sink.sessions) {
     replay::CallFold fold(session, [&](replay::Call call) {
-      const auto [found, fresh] = best.try_emplace(call.id);
-      const std::int64_t first =
-          fresh ? call.started_at : std::min(call.started_at, found->second.started_at);
-      if (fresh || tools::preferred_copy(call, found->second)) found->second = std::move(call);
-      found->second.started_at = first;
+      const auto [found, fresh] = places.try_emplace(call.id, calls.size());
+      if (fresh) {
+        calls.push_back(std::move(call));
+      } else {
+        ties.merge(calls[found->second], found->second, std::move(call), replay::CallCopyRules{});
+      }
     });
     for (const std::string& bytes : events) fold.take(*view_event(as_bytes(bytes)).value());
   }
-  std::vector<replay::Call> calls;
-  for (auto& [id, call] : best) calls.push_back(std::move(call));
+  ties.settle(calls, replay::CallCopyRules{});
   std::ranges::sort(calls, {}, [](const replay::Call& call) {
     return std::tie(call.session->kind, call.session->id, call.started_at, call.version, call.id);
   });
