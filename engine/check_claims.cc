@@ -1,9 +1,12 @@
 // G10: "done", "fixed", "the tests pass" need a tool result that shows it.
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <optional>
 #include <string>
 
 #include "engine/claim_clauses.h"
+#include "engine/line_commands.h"
 #include "engine/open_plan.h"
 #include "engine/span_commands.h"
 #include "engine/summary_text.h"
@@ -95,15 +98,6 @@ constexpr WordSet<64> kBehindCommand(
     "completes finished finishes exited now works came ended successfully cleanly without with "
     "again and then on for in after");
 constexpr WordSet<16> kBeforeCommand("the then also now command running ran run re-ran executed");
-constexpr WordSet<64> kUsualArguments(
-    "test tests build run install lint check all clean ci up push commit apply format fmt vet "
-    "clippy start publish deploy migrate");
-
-/// A word of a command that no sentence has: "tests/x", "-k", "A=1".
-bool is_code_like(std::string_view word) {
-  return word.find_first_of("./_=:0123456789") != std::string_view::npos || word.starts_with('-');
-}
-
 /// Judges the clauses of one summary. What the whole span is asked for is made when it is needed.
 class ClaimJudge {
  public:
@@ -113,6 +107,8 @@ class ClaimJudge {
 
  private:
   enum class Shown : std::uint8_t { yes, no, untold };
+  /// What a clause says of commands: that they worked, or an exit status or a count.
+  enum class Said : std::uint8_t { success, result };
 
   const SpanCommands& commands();
   const WrittenFiles& files();
@@ -121,8 +117,13 @@ class ClaimJudge {
 
   std::string bare_command(std::string_view clause);
   bool is_named(const std::string& name, const Clause& clause);
-  std::vector<std::string> named_commands(const Clause& clause);
-  bool in_prior_summary(std::string_view program) const;
+  std::vector<std::string> named_commands(const Clause& clause, Said said);
+  const std::vector<LineCommand>& heads_of(std::string_view line);
+  bool has_head(const Clause& clause);
+  bool in_prior_summary(std::string_view name) const;
+  bool is_told_elsewhere(std::string_view name) const;
+  bool never_ran(const std::string& name, const Clause& clause);
+  bool results_shown(const Clause& clause);
   Shown succeeded(const std::string& name, const Clause& clause);
   Shown named_shown(const Clause& clause);
   bool exit_shown(const Clause& clause);
@@ -139,6 +140,8 @@ class ClaimJudge {
   std::optional<WrittenFiles> files_;
   std::optional<TestCounts> counts_;
   std::optional<OpenPlan> plan_;
+  std::string_view heads_line_;
+  std::vector<LineCommand> heads_;
 };
 
 const SpanCommands& ClaimJudge::commands() {
@@ -179,7 +182,8 @@ std::string ClaimJudge::bare_command(std::string_view clause) {
   std::string name(words.front());
   for (std::size_t i = 1; i < words.size(); ++i) {
     // Only what is surely part of it: "make sure the tests" is no command.
-    if (!is_code_like(words[i]) && !kUsualArguments.has(words[i])) return {};
+    const bool argument = is_code_like(words[i]) || is_usual_argument(words[i]);
+    if (!argument || (i == 1 && is_version(words[i]))) return {};
     name += ' ';
     name += words[i];
   }
@@ -197,43 +201,149 @@ bool ClaimJudge::is_named(const std::string& name, const Clause& clause) {
   return program && ((clause.parts & kRanVerb) != 0 || name.find(" -") != std::string::npos);
 }
 
-std::vector<std::string> ClaimJudge::named_commands(const Clause& clause) {
-  std::vector<std::string> names;
-  // What only follows a command on its line is said of it when it has no subject of its own.
+const std::vector<LineCommand>& ClaimJudge::heads_of(std::string_view line) {
+  if (line.data() != heads_line_.data()) {
+    heads_line_ = line;
+    heads_ = line_commands(line, commands());
+  }
+  return heads_;
+}
+
+/// Whether what only follows a command on its line is said of it: it has no subject of its own.
+bool is_of_before(const Clause& clause, bool results) {
   static constexpr WordSet<32> kOfBefore(
       "passed passes pass exit exited ok succeeded succeeds successful successfully done finished "
       "completed complete green clean all");
-  const std::string_view first = clause.text.substr(0, clause.text.find(' '));
-  if (clause.code_is_before && !kOfBefore.has(first)) return names;
-  for (const std::string_view code : clause.code) {
-    const auto parts = command_parts(code);
-    if (parts.empty()) continue;
-    const std::string name(trimmed(parts.back()));
-    if (is_named(name, clause) || !commands().runs_of(name, clause.line).empty()) {
-      names.push_back(name);
+  static constexpr WordSet<32> kLeads(
+      "then later now and with finally first again dann später erst zuletzt both each at");
+  const std::string_view first = clause.text.substr(0, clause.text.find_first_of(" -"));
+  if (kOfBefore.has(first)) return true;
+  if (!results) return false;
+  return kLeads.has(first) || static_cast<unsigned char>(first.front()) >= 0xe3 ||
+         first.find_first_not_of("0123456789/") == std::string_view::npos;
+}
+
+std::vector<std::string> ClaimJudge::named_commands(const Clause& clause, Said said) {
+  std::vector<std::string> names;
+  const bool results = said == Said::result;
+  const auto take_code = [&] {
+    for (const std::string_view code : clause.code) {
+      const auto parts = command_parts(code);
+      if (parts.empty()) continue;
+      const std::string name(trimmed(parts.back()));
+      if (is_named(name, clause) || !commands().runs_of(name, clause.line).empty()) {
+        names.push_back(name);
+      }
     }
+  };
+  if (!clause.code_is_before) take_code();
+  const char* const begin = clause.text.data();
+  const char* const end = begin + clause.text.size();
+  const LineCommand* before = nullptr;
+  for (const LineCommand& head : heads_of(clause.line)) {
+    if (head.is_file && !results) continue;
+    const char* const head_end = head.text.data() + head.text.size();
+    if (head_end > begin && head.text.data() < end) names.push_back(head.name);
+    if (head_end <= begin) before = &head;
   }
-  if (!names.empty() || clause.code_is_before) return names;
+  if (!names.empty()) return names;
+  if (!clause.code.empty() || before != nullptr) {
+    if (!is_of_before(clause, results)) return names;
+    const bool code_is_last =
+        clause.code_is_before && (before == nullptr || before->text.data() < clause.code[0].data());
+    if (code_is_last) {
+      take_code();
+    } else if (before != nullptr) {
+      names.push_back(before->name);
+    }
+    return names;
+  }
   if (std::string bare = bare_command(clause.text); !bare.empty()) names.push_back(std::move(bare));
   return names;
 }
 
-bool ClaimJudge::in_prior_summary(std::string_view program) const {
-  return std::any_of(span_.items().begin(), span_.items().end(), [&](const auto& item) {
-    return item.kind == SpanKind::kPriorSummary &&
-           item.text.find(program) != std::string_view::npos;
+bool ClaimJudge::has_head(const Clause& clause) {
+  const auto& heads = heads_of(clause.line);
+  return std::any_of(heads.begin(), heads.end(), [&](const LineCommand& head) {
+    const char* const begin = clause.text.data();
+    return !head.is_file && head.text.data() >= begin &&
+           head.text.data() < begin + clause.text.size();
   });
+}
+
+bool ClaimJudge::in_prior_summary(std::string_view name) const {
+  const auto words = command_words(name);
+  return !words.empty() &&
+         std::any_of(span_.items().begin(), span_.items().end(), [&](const auto& item) {
+           return item.kind == SpanKind::kPriorSummary &&
+                  item.text.find(words.front()) != std::string_view::npos;
+         });
+}
+
+/// What the span did not run may have been run by others: the summary before tells of it, the user
+/// or the program pasted its end, or another agent did it.
+bool ClaimJudge::is_told_elsewhere(std::string_view name) const {
+  const auto words = command_words(name);
+  if (words.empty() || in_prior_summary(name)) return true;
+  const auto tells_end = [&](std::string_view text) {
+    static constexpr std::array<std::string_view, 6> kEnds = {"passed", "failed",  "FAILED",
+                                                              "exited", "exit co", "exit st"};
+    return text.find(words.front()) != std::string_view::npos &&
+           std::any_of(kEnds.begin(), kEnds.end(), [&](std::string_view end) {
+             return text.find(end) != std::string_view::npos;
+           });
+  };
+  const auto items = span_.items();
+  return std::any_of(items.begin(), items.end(),
+                     [&](const auto& item) {
+                       return (item.kind == SpanKind::kUser || item.kind == SpanKind::kInjected) &&
+                              tells_end(item.text);
+                     }) ||
+         std::any_of(span_.calls().begin(), span_.calls().end(), [&](const SpanCall& call) {
+           return call.result != SpanCall::kNone &&
+                  (call.classes & (kReads | kWrites | kCommand)) == 0 &&
+                  tells_end(items[call.result].text);
+         });
+}
+
+bool ClaimJudge::never_ran(const std::string& name, const Clause& clause) {
+  if (!commands().runs_of(name, clause.line).empty()) return false;
+  // A tool that tests without a command line may have run it.
+  const bool other = std::any_of(span_.calls().begin(), span_.calls().end(), [&](const auto& call) {
+    return (call.classes & kTests) != 0 &&
+           (call.call == SpanCall::kNone || !commands().has_script(call.call));
+  });
+  return !other && !is_told_elsewhere(name);
+}
+
+/// A command that never ran has no result to tell.
+bool ClaimJudge::results_shown(const Clause& clause) {
+  static constexpr std::array<std::string_view, 8> kNotRun = {
+      "not run",        "not been run", "never ran", "to be run",
+      "nicht gelaufen", "没有",         "还没",      "尚未"};
+  static constexpr WordSet<16> kCounted("offenses offences warnings violations problems issues");
+  if (clause.planned) return true;
+  bool tells = clause.exit.has_value() || !told_counts(clause.text).empty();
+  const std::string_view last = clause.text.substr(clause.text.rfind(' ') + 1);
+  tells = tells || (clause.text.size() > last.size() + 1 && kCounted.has(last) &&
+                    std::isdigit(static_cast<unsigned char>(
+                        clause.text[clause.text.size() - last.size() - 2])) != 0);
+  if (!tells || std::any_of(kNotRun.begin(), kNotRun.end(), [&](std::string_view mark) {
+        return clause.text.find(mark) != std::string_view::npos;
+      })) {
+    return true;
+  }
+  const auto names = named_commands(clause, Said::result);
+  return std::none_of(names.begin(), names.end(),
+                      [&](const auto& name) { return never_ran(name, clause); });
 }
 
 ClaimJudge::Shown ClaimJudge::succeeded(const std::string& name, const Clause& clause) {
   using End = CommandRun::End;
   const auto runs = commands().runs_of(name, clause.line);
   if (runs.empty()) {
-    const auto words = command_words(name);
-    if (words.empty() || !is_named(name, clause) || in_prior_summary(words.front())) {
-      return Shown::untold;
-    }
-    return Shown::no;
+    const bool named = is_named(name, clause) && !command_words(name).empty();
+    return named && !in_prior_summary(name) ? Shown::no : Shown::untold;
   }
   const auto well = [](const CommandRun* run) {
     return run->end == End::ok || run->end == End::maybe;
@@ -248,13 +358,13 @@ ClaimJudge::Shown ClaimJudge::succeeded(const std::string& name, const Clause& c
 ClaimJudge::Shown ClaimJudge::named_shown(const Clause& clause) {
   const std::uint16_t parts = clause.parts;
   // "pytest passed" names a runner, "the pytest suite passed" tests.
-  const bool of_things =
-      (parts & (kTestsNoun | kBuildNoun)) != 0 && bare_command(clause.text).empty();
+  const bool of_things = (parts & (kTestsNoun | kBuildNoun)) != 0 &&
+                         bare_command(clause.text).empty() && !has_head(clause);
   const bool ended = (parts & kEndWord) != 0 && (parts & kFixWord) == 0;
   const bool well = (parts & kOkWord) != 0 || ((parts & kPassVerb) != 0 && !of_things) || ended;
   if (!well && (parts & kRanVerb) == 0) return Shown::untold;
   Shown all = Shown::untold;
-  for (const std::string& name : named_commands(clause)) {
+  for (const std::string& name : named_commands(clause, Said::success)) {
     const Shown one = succeeded(name, clause);
     const bool never = one == Shown::no && commands().runs_of(name, clause.line).empty();
     if (one == Shown::no && (well || never)) return Shown::no;
@@ -266,13 +376,17 @@ ClaimJudge::Shown ClaimJudge::named_shown(const Clause& clause) {
 /// An exit status that is told of a command is that of one of its runs.
 bool ClaimJudge::exit_shown(const Clause& clause) {
   if (!clause.exit || clause.planned) return true;
-  for (const std::string& name : named_commands(clause)) {
+  const auto code_of = [](const CommandRun* run) {
+    // Claude Code tells only the status of what failed.
+    return !run->code && run->end == CommandRun::End::ok ? std::optional(0L) : run->code;
+  };
+  for (const std::string& name : named_commands(clause, Said::result)) {
     const auto runs = commands().runs_of(name, clause.line);
-    const bool told = !runs.empty() && std::all_of(runs.begin(), runs.end(), [](const auto* run) {
-      return run->code.has_value();
+    const bool told = !runs.empty() && std::all_of(runs.begin(), runs.end(), [&](const auto* run) {
+      return code_of(run).has_value();
     });
     if (told && std::none_of(runs.begin(), runs.end(),
-                             [&](const auto* run) { return *run->code == *clause.exit; })) {
+                             [&](const auto* run) { return *code_of(run) == *clause.exit; })) {
       return false;
     }
   }
@@ -288,11 +402,8 @@ bool ClaimJudge::said_number(long number) const {
   return (span_.sources_of(entity) & (kFromUser | kFromPrior)) != 0;
 }
 
-/// Counts of tests: no when one stands in no report; yes when all do and some tests are left out.
-ClaimJudge::Shown ClaimJudge::counts_shown(const Clause& clause) {
-  if (clause.planned || clause.text.find_first_of("0123456789") == std::string_view::npos) {
-    return Shown::untold;
-  }
+/// Whether the line speaks of tests.
+bool speaks_of_tests(std::string_view line) {
   struct Sink {
     bool tests = false;
     void word(const Word& word) {
@@ -305,15 +416,47 @@ ClaimJudge::Shown ClaimJudge::counts_shown(const Clause& clause) {
     void chunk(const Chunk&) {}
     void stop(char) {}
   } sink;
-  scan_text(clause.line, sink);
+  scan_text(line, sink);
+  return sink.tests || line.find("测试") != std::string_view::npos;
+}
+
+/// Whether nothing was run at all, by nobody who could have told of it.
+bool only_files(const PreparedSpan& span) {
+  return std::all_of(span.calls().begin(), span.calls().end(), [](const SpanCall& call) {
+    return (call.classes & (kReads | kWrites)) != 0 && (call.classes & (kTests | kCommand)) == 0;
+  });
+}
+
+/// Counts of tests: no when one stands in no report, of the runs of the commands that it is said
+/// of where these are known; yes when all do and some tests are left out.
+ClaimJudge::Shown ClaimJudge::counts_shown(const Clause& clause) {
+  if (clause.planned || clause.text.find_first_of("0123456789") == std::string_view::npos) {
+    return Shown::untold;
+  }
   auto told = told_counts(clause.text);
+  if (told.empty()) return Shown::untold;
+  std::vector<std::size_t> items;
+  const auto names = named_commands(clause, Said::result);
+  for (const std::string& name : names) {
+    for (const CommandRun* run : commands().runs_of(name, clause.line)) items.push_back(run->item);
+  }
+  const bool of_command = counts().any_of(items);
   // Elsewhere what failed may be requests, or files; what passed is tests.
-  if (!sink.tests) std::erase_if(told, [](const ToldCount& one) { return !one.pass; });
-  if (told.empty() || !counts().any()) return Shown::untold;
-  bool some = false;
+  const bool tests = speaks_of_tests(clause.line);
+  if (!tests) std::erase_if(told, [](const ToldCount& one) { return !one.pass; });
+  const auto some_of = [](const ToldCount& one) { return one.pass && !one.all; };
+  const bool some = std::any_of(told.begin(), told.end(), some_of);
+  if (!counts().any()) {
+    const bool elsewhere = std::any_of(names.begin(), names.end(),
+                                       [&](const auto& name) { return is_told_elsewhere(name); });
+    const auto said = [&](const ToldCount& one) { return said_number(one.count); };
+    const bool told_of = elsewhere || std::any_of(told.begin(), told.end(), said);
+    if (tests && !told.empty() && !told_of && only_files(span_)) return Shown::no;
+    return elsewhere && some ? Shown::yes : Shown::untold;
+  }
   for (const ToldCount& one : told) {
-    if (!counts().holds(one) && !said_number(one.count)) return Shown::no;
-    some = some || (one.pass && !one.all);
+    const bool held = of_command ? counts().holds(one, items) : counts().holds(one, {});
+    if (!held && !said_number(one.count)) return Shown::no;
   }
   return some ? Shown::yes : Shown::untold;
 }
@@ -395,7 +538,7 @@ bool ClaimJudge::claim_shown(const Clause& clause) {
 }
 
 bool ClaimJudge::is_backed(const Clause& clause) {
-  if (!exit_shown(clause)) return false;
+  if (!exit_shown(clause) || !results_shown(clause)) return false;
   const Shown counted = counts_shown(clause);
   if (counted == Shown::no) return false;
   if (clause.hedged || clause.parts == 0 || counted == Shown::yes) return true;

@@ -78,6 +78,14 @@ constexpr WordTable kParts({
     {"edited", kFileVerb},
     {"updated", kFileVerb},
     {"changed", kSoftVerb},
+    {"touched", kSoftVerb},
+    {"moved", kSoftVerb},
+    {"renamed", kSoftVerb},
+    {"replaced", kSoftVerb},
+    {"umbenannt", kSoftVerb},
+    {"verschoben", kSoftVerb},
+    {"ersetzt", kSoftVerb},
+    {"angefasst", kSoftVerb},
     {"modified", kFileVerb},
     {"rewritten", kFileVerb},
     {"rewrote", kFileVerb},
@@ -144,7 +152,9 @@ std::uint16_t chinese_parts(std::string_view text) {
   if (has("已提交") || has("已合并")) parts |= kCommitVerb;
   if (has("已推送") || has("已部署") || has("已发布")) parts |= kPushVerb;
   if (has("已完成") || has("已修复") || has("已解决") || has("已实现")) parts |= kDoneWord;
-  if (has("已创建") || has("已写入") || has("已修改") || has("已添加")) parts |= kFileVerb;
+  if (has("已创建") || has("已写入") || has("已修改") || has("已添加") || has("已重命名") ||
+      has("已移动") || has("已替换") || has("已删除"))
+    parts |= kFileVerb;
   return parts;
 }
 
@@ -172,6 +182,8 @@ class ClauseSink {
   bool take_lack(std::uint64_t hash);
   void take_hedge(const Word& word, std::uint64_t hash);
   void take_exit(const Word& word, std::uint64_t hash);
+  void keep_exit();
+  void take_shift(std::uint64_t hash);
   void take_path(const Chunk& chunk);
   void join();
   void end_code();
@@ -203,6 +215,11 @@ class ClauseSink {
   bool after_build_ = false;  // "build" does
   bool after_to_ = false;
   int exit_reach_ = 0;  // words in which an exit status may follow
+  bool exit_is_weak_ = false;
+  std::optional<long> weak_exit_;  // it is one when nothing follows
+  bool in_quotes_ = false;         // of the line
+  bool expected_ = false;          // of the clause: what was or is expected is told
+  bool shifts_ = false;            // "renamed", "moved", "replaced"
 };
 
 void ClauseSink::word(const Word& word) {
@@ -221,6 +238,7 @@ void ClauseSink::word(const Word& word) {
     clause_.parts &= static_cast<std::uint16_t>(~(kRunVerb | kRanVerb));
   }
   take_exit(word, hash);
+  take_shift(hash);
   if (!take_lack(hash)) {
     const auto* part = kParts.find(hash);
     if (part != nullptr && !(*part == kTestsNoun && kNoTests.has(last_))) words_ |= *part;
@@ -243,6 +261,8 @@ void ClauseSink::take_hedge(const Word& word, std::uint64_t hash) {
   plan_ = plan_ || kPlans.has(hash);
   if (kTimes.has(hash)) (claims ? earlier_ : plan_) = true;
   earlier_ = earlier_ || kEarlier.has(hash);
+  static constexpr WordSet<16> kExpected("expected expects erwartet");
+  expected_ = expected_ || (kExpected.has(hash) && last_ != word_hash("as"));
   if (kOfOthers.has(hash)) {
     const bool as = last_ == word_hash("as") || last_but_one_ == word_hash("as");
     failure_ = failure_ ||
@@ -250,12 +270,17 @@ void ClauseSink::take_hedge(const Word& word, std::uint64_t hash) {
   }
 }
 
-/// "exit 2", "exited with code 2", "exit status: 2".
+/// "exit 2", "exited with code 2", "exit status: 2"; "returned 2" only at the clause's end, for it
+/// may be followed by what was returned.
 void ClauseSink::take_exit(const Word& word, std::uint64_t hash) {
-  static constexpr WordSet<32> kStarts("exit exited exitcode exit_code");
-  static constexpr WordSet<16> kLinks("code status with was is of a");
-  if (kStarts.has(hash)) {
+  static constexpr WordSet<32> kStarts("exit exited exits exitcode exit_code returncode rc");
+  static constexpr WordSet<16> kWeakStarts("returned returns ended ends endete endet");
+  static constexpr WordSet<16> kLinks("code status with was is of a mit war");
+  weak_exit_.reset();
+  if (in_quotes_) return;
+  if (kStarts.has(hash) || (kWeakStarts.has(hash) && exit_reach_ == 0)) {
     exit_reach_ = 4;
+    exit_is_weak_ = kWeakStarts.has(hash);
     return;
   }
   if (exit_reach_ == 0) return;
@@ -263,20 +288,46 @@ void ClauseSink::take_exit(const Word& word, std::uint64_t hash) {
   const char* const end = word.text.data() + word.text.size();
   const auto [stop, error] = std::from_chars(word.text.data(), end, code);
   if (error == std::errc() && stop == end) {
-    clause_.exit = code;
     exit_reach_ = 0;
-    if (code == 0) words_ |= kOkWord;
-    failure_ = failure_ || code != 0;
+    weak_exit_ = code;
+    if (!exit_is_weak_) keep_exit();
   } else {
     exit_reach_ = kLinks.has(hash) ? exit_reach_ - 1 : 0;
   }
 }
 
+void ClauseSink::keep_exit() {
+  if (!weak_exit_) return;
+  clause_.exit = weak_exit_;
+  if (*weak_exit_ == 0) words_ |= kOkWord;
+  failure_ = failure_ || *weak_exit_ != 0;
+  weak_exit_.reset();
+}
+
+/// "foo was renamed to bar in x.c": of a renaming the file behind "in" is what was changed, not
+/// what stands behind "to" or "by".
+void ClauseSink::take_shift(std::uint64_t hash) {
+  static constexpr WordSet<16> kShifts("renamed replaced moved umbenannt ersetzt verschoben");
+  static constexpr WordSet<32> kToldOf(
+      "as like per described documented shown noted listed mentioned");
+  static constexpr WordSet<16> kBy("by with durch mit");
+  if (last_ == word_hash("moved") && hash == word_hash("on")) {
+    clause_.parts &= static_cast<std::uint16_t>(~kSoftVerb);
+    shifts_ = false;
+  }
+  if (shifts_ && kBy.has(hash)) {
+    for (auto& path : clause_.paths) path.object = false;
+  }
+  shifts_ = (shifts_ || kShifts.has(hash)) && !kToldOf.has(hash);
+}
+
 void ClauseSink::take_path(const Chunk& chunk) {
+  static constexpr WordSet<16> kIn("in inside within");
   const Entity entity = classify(chunk, true);
   if (entity.kind != EntityKind::path) return;
   const bool after = (clause_.parts & (kFileVerb | kSoftVerb)) != 0;
-  clause_.paths.push_back({entity, after ? object_after_ : !kAside.has(last_plain_)});
+  const bool in = shifts_ && kIn.has(last_plain_);
+  clause_.paths.push_back({entity, after ? object_after_ || in : !kAside.has(last_plain_)});
 }
 
 void ClauseSink::chunk(const Chunk& chunk) {
@@ -292,10 +343,12 @@ void ClauseSink::chunk(const Chunk& chunk) {
   take_path(chunk);
   clause_.parts |= words_;
   // What a verb is said of follows it, or a word that leads to it.
+  static constexpr WordSet<16> kTo("to into nach");
   if ((words_ & (kFileVerb | kSoftVerb)) != 0) {
-    object_after_ = true;
+    // "Files touched: a.py (read)"
+    object_after_ = !(last_ == word_hash("touched") && chunk.text.back() == ':');
   } else if (plain) {
-    object_after_ = object_after_ && kToObject.has(last_);
+    object_after_ = object_after_ && kToObject.has(last_) && !(shifts_ && kTo.has(last_));
   }
   if (!name) last_plain_ = last_;
   fails_ = fails_ || failure_;
@@ -316,7 +369,10 @@ void ClauseSink::stop(char c) {
   const bool ends =
       c == ';' || c == '!' || c == '?' || c == ',' || static_cast<unsigned char>(c) >= 0xe3;
   if (c == '\n' || (ends && !in_code_)) finish();
-  if (c == '\n') line_code_ = {};
+  if (c == '"') in_quotes_ = !in_quotes_;
+  if (c != '\n') return;
+  line_code_ = {};
+  in_quotes_ = false;
 }
 
 std::string_view ClauseSink::line_of(const char* at) const {
@@ -326,7 +382,25 @@ std::string_view ClauseSink::line_of(const char* at) const {
   return section_.substr(start, section_.find('\n', from) - start);
 }
 
+/// "退出码 2"
+std::optional<long> chinese_exit(std::string_view text) {
+  for (const std::string_view mark : {"退出码", "退出代码", "退出状态", "返回码"}) {
+    std::size_t at = text.find(mark);
+    if (at == std::string_view::npos) continue;
+    at += mark.size();
+    for (const std::string_view link : {" ", ":", "为", "是", " "}) {
+      if (text.substr(at).starts_with(link)) at += link.size();
+    }
+    long code = -1;
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), code);
+    if (error == std::errc()) return code;
+  }
+  return std::nullopt;
+}
+
 void ClauseSink::finish() {
+  keep_exit();
+  clause_.parts |= words_;
   fails_ = fails_ || failure_ || lacking_;
   plans_ = plans_ || plan_;
   if (begin_ != nullptr) {
@@ -337,6 +411,11 @@ void ClauseSink::finish() {
       const std::uint16_t chinese = chinese_parts(clause_.text);
       clause_.parts |= chinese;
       // Nothing tells which of several paths it is said of.
+      if (const auto code = chinese_exit(clause_.text)) {
+        clause_.exit = code;
+        fails_ = fails_ || *code != 0;
+        if (*code == 0) clause_.parts |= kOkWord;
+      }
       if (chinese != 0) {
         for (auto& path : clause_.paths) path.object = false;
       }
@@ -346,8 +425,8 @@ void ClauseSink::finish() {
       clause_.parts = before_plan_;
       plans_ = false;
     }
-    clause_.planned = plans_;
-    clause_.hedged = fails_ || plans_;
+    clause_.planned = plans_ || expected_;
+    clause_.hedged = fails_ || plans_ || (expected_ && clause_.exit);
     if (clause_.code.empty() && !line_code_.empty()) {
       clause_.code.push_back(line_code_);
       clause_.code_is_before = true;
@@ -363,6 +442,7 @@ void ClauseSink::finish() {
   code_ = nullptr;
   last_ = last_but_one_ = last_plain_ = 0;
   exit_reach_ = 0;
+  expected_ = shifts_ = false;
 }
 
 /// "without", and the word behind it; true: the word is done with.

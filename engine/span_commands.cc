@@ -313,7 +313,10 @@ void SpanCommands::add_call(const PreparedSpan& span, const SpanCall& call) {
   const bool asked_again = call.begun != SpanCall::kNone;
   const std::size_t at = asked_again ? call.begun : call.call;
   const auto& item = span.items()[at];
-  const std::string_view script = script_of(item.text);
+  std::string_view script = script_of(item.text);
+  // ["bash", "-lc", "make"]
+  const std::string of_array = script.starts_with('[') ? shell_command(item.raw) : std::string();
+  if (!of_array.empty()) script = of_array;
   if (script.empty()) return;
   const auto parts = command_parts(script);
   const std::size_t first = runs_.size();
@@ -416,6 +419,12 @@ bool SpanCommands::is_bare_command(std::string_view name) const {
   const std::string_view first = name.substr(0, name.find(' '));
   if (kPrograms.has(base_name(first))) return true;
   return first.find_first_of("./") != std::string_view::npos && runs_program(base_name(first));
+}
+
+bool SpanCommands::may_begin(std::string_view word) const {
+  const std::string_view program = base_name(word);
+  return kPrograms.has(program) || kRunners.has(program) ||
+         word.find_first_of("./=") != std::string_view::npos || runs_program(program);
 }
 
 bool SpanCommands::is_command(std::string_view name) const {

@@ -59,6 +59,8 @@ class SpanCommands {
   bool is_command(std::string_view name) const;
   /// The same without marks around it, where words that are programs, too, are mostly words.
   bool is_bare_command(std::string_view name) const;
+  /// Whether a command line may begin with this word; cheap.
+  bool may_begin(std::string_view word) const;
 
  private:
   void add_call(const PreparedSpan& span, const SpanCall& call);

@@ -13,7 +13,7 @@
 namespace daybook::engine {
 
 /// Raised whenever the same input may get another verdict; recorded with every verdict.
-inline constexpr std::uint32_t kGateVersion = 4;
+inline constexpr std::uint32_t kGateVersion = 5;
 
 /// The sections of a summary, in order. The summariser's instruction names them and the gate
 /// demands them. What the user demanded is quoted in the first.

@@ -1,6 +1,7 @@
 #include "engine/test_counts.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -116,12 +117,17 @@ std::vector<TestCounts::Number> numbers_of(std::string_view report) {
   return numbers;
 }
 
-/// Whether one report holds the number, as what passed when `passed`.
-bool in_report(const std::vector<TestCounts::Number>& report, long number, bool passed) {
-  using Of = TestCounts::Number::Of;
-  const bool tells = passed && std::any_of(report.begin(), report.end(),
-                                           [](const auto& one) { return one.of == Of::passed; });
-  const auto counts = [&](const TestCounts::Number& one) { return !tells || one.of == Of::passed; };
+using Of = TestCounts::Number::Of;
+
+/// Whether one report holds the number, as what passed or failed where it tells that.
+bool in_report(const std::vector<TestCounts::Number>& report, long number, Of what) {
+  const bool tells =
+      what != Of::all &&
+      std::any_of(report.begin(), report.end(), [&](const auto& one) { return one.of == what; });
+  // Most reports say nothing of what did not happen.
+  if (what == Of::failed && number == 0 && !tells) return true;
+  const auto counts = [&](const TestCounts::Number& one) { return !tells || one.of == what; };
+  const Of other = what == Of::passed ? Of::failed : Of::passed;
   for (std::size_t a = 0; a < report.size(); ++a) {
     if (report[a].value == number && counts(report[a])) return true;
     for (std::size_t b = 0; b < report.size(); ++b) {
@@ -129,12 +135,42 @@ bool in_report(const std::vector<TestCounts::Number>& report, long number, bool 
       if (counts(report[a]) && counts(report[b]) && report[a].value + report[b].value == number) {
         return true;
       }
-      // All less those that failed.
-      const bool rest = !tells || (report[a].of == Of::all && report[b].of == Of::failed);
+      // All less the others.
+      const bool rest = !tells || (report[a].of == Of::all && report[b].of == other);
       if (rest && report[a].value - report[b].value == number) return true;
     }
   }
   return false;
+}
+
+}  // namespace
+
+namespace {
+
+/// "7 个测试全部通过", "2 个失败", "7 个测试中 6 个通过": words are not set apart.
+void add_chinese_counts(std::string_view clause, std::vector<ToldCount>& counts) {
+  constexpr std::array<std::string_view, 12> kThings = {" ",    "个",   "项", "条", "测试", "用例",
+                                                        "全部", "全都", "都", "均", "已",   "里"};
+  long of = -1;
+  for (std::size_t at = 0; (at = clause.find_first_of("0123456789", at)) != clause.npos;) {
+    const std::size_t end = std::min(clause.size(), clause.find_first_not_of("0123456789", at));
+    ToldCount told{number_in(clause.substr(at, end - at)), of, false, false};
+    std::string_view rest = clause.substr(end);
+    for (bool taken = true; taken;) {
+      taken = false;
+      for (const std::string_view thing : kThings) {
+        if (!rest.starts_with(thing)) continue;
+        told.all = told.all || thing == "全部" || thing == "全都" || thing == "都";
+        rest.remove_prefix(thing.size());
+        taken = true;
+      }
+    }
+    at = end;
+    of = rest.starts_with("中") ? told.count : -1;
+    told.pass = rest.starts_with("通过");
+    told.all = told.all || told.of == told.count;
+    if (told.count >= 0 && (told.pass || rest.starts_with("失败"))) counts.push_back(told);
+  }
 }
 
 }  // namespace
@@ -150,7 +186,8 @@ std::vector<ToldCount> told_counts(std::string_view clause) {
     for (; at < pieces.size() && at <= i + kReach; ++at) {
       if (pieces[at - 1].breaks) at = pieces.size();
       if (at >= pieces.size()) break;
-      if (pieces[at].number >= 0 && told.of < 0) {
+      // "3 of 4", not "(exit 1): 3".
+      if (pieces[at].number >= 0 && told.of < 0 && at > i + 1) {
         told.of = pieces[at].number;
       } else if (!kBetween.has(pieces[at].text)) {
         break;
@@ -166,6 +203,7 @@ std::vector<ToldCount> told_counts(std::string_view clause) {
     counts.push_back(told);
     i = at;
   }
+  add_chinese_counts(clause, counts);
   return counts;
 }
 
@@ -173,16 +211,28 @@ TestCounts::TestCounts(const PreparedSpan& span) {
   for (const SpanCall& call : span.calls()) {
     if ((call.classes & kTests) == 0 || call.result == SpanCall::kNone) continue;
     auto numbers = numbers_of(span.items()[call.result].text);
-    if (!numbers.empty()) runs_.push_back(std::move(numbers));
+    const std::size_t begun = call.begun == SpanCall::kNone ? call.call : call.begun;
+    if (!numbers.empty()) runs_.push_back({begun, std::move(numbers)});
   }
 }
 
-bool TestCounts::holds(const ToldCount& told) const {
-  const auto any_report = [&](long number, bool passed) {
-    return std::any_of(runs_.begin(), runs_.end(),
-                       [&](const auto& report) { return in_report(report, number, passed); });
+bool TestCounts::any_of(std::span<const std::size_t> calls) const {
+  return std::any_of(runs_.begin(), runs_.end(), [&](const Report& report) {
+    return report.call != SpanCall::kNone &&
+           std::find(calls.begin(), calls.end(), report.call) != calls.end();
+  });
+}
+
+bool TestCounts::holds(const ToldCount& told, std::span<const std::size_t> calls) const {
+  const auto any_report = [&](long number, Of what) {
+    return std::any_of(runs_.begin(), runs_.end(), [&](const Report& report) {
+      const bool meant =
+          calls.empty() || std::find(calls.begin(), calls.end(), report.call) != calls.end();
+      return meant && in_report(report.numbers, number, what);
+    });
   };
-  return any_report(told.count, told.pass) && (told.of < 0 || any_report(told.of, false));
+  return any_report(told.count, told.pass ? Of::passed : Of::failed) &&
+         (told.of < 0 || any_report(told.of, Of::all));
 }
 
 bool counts_tests(std::string_view report) {

@@ -1,7 +1,9 @@
 // How many tests passed and failed: what the reports in a span count, and what a summary says.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -25,9 +27,12 @@ class TestCounts {
 
   /// Some report counts its tests: only then can a count be wrong.
   bool any() const { return !runs_.empty(); }
+  /// Whether some report is that of one of these calls.
+  bool any_of(std::span<const std::size_t> calls) const;
   /// The numbers stand in a report, or are the sum or the difference of two numbers of one; as
   /// what passed counts, where a report tells that, what it says passed.
-  bool holds(const ToldCount& told) const;
+  /// Only reports of these calls count; empty: all do.
+  bool holds(const ToldCount& told, std::span<const std::size_t> calls) const;
 
   struct Number {
     enum class Of : std::uint8_t { all, passed, failed };
@@ -36,7 +41,11 @@ class TestCounts {
   };
 
  private:
-  std::vector<std::vector<Number>> runs_;
+  struct Report {
+    std::size_t call = SpanCall::kNone;  // item, of what was begun
+    std::vector<Number> numbers;
+  };
+  std::vector<Report> runs_;
 };
 
 /// Whether the text counts tests, as a report does.

@@ -66,9 +66,10 @@ CompactionScore PreparedCase::score(std::string_view summary) const {
   CompactionScore score;
   score.summary = score_text(*span_, facts_, summary);
   score.block = score.summary;
-  // A fact is in the block when it is in the summary or in what stands around it.
+  // A fact is in the block when it is in the summary or in what stands around it. What the summary
+  // contradicts, the block does, whatever else it says.
   for (std::size_t i = 0; i < in_frame_.size(); ++i) {
-    if (!in_frame_[i] || score.summary.lines[i].status == FactStatus::present) continue;
+    if (!in_frame_[i] || score.summary.lines[i].status != FactStatus::missing) continue;
     const Fact& fact = facts_.facts[i];
     const auto add = [&](TypeScore& to) {
       ++to.present;

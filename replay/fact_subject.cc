@@ -10,9 +10,13 @@ using engine::word_hash;
 using engine::WordSet;
 
 /// Words that may stand between a measure and its number.
-constexpr WordSet<64> kLinks(
-    "is to of at was are now be set stays remains the about around exactly auf von ist "
-    "beträgt bei limit value");
+constexpr WordSet<128> kLinks(
+    "is to of at was are now be from set stays stay remains remain the about around exactly auf "
+    "von ist "
+    "beträgt bei limit value must should shall has have been changed raised lowered increased "
+    "reduced moved bumped keep kept muss soll bleibt wurde");
+/// Between an old value and the new one.
+constexpr WordSet<16> kBecomes("to auf");
 
 /// Measures that people write as plain words.
 constexpr WordSet<128> kMeasures(
@@ -44,6 +48,8 @@ std::uint64_t SubjectFinder::of(const engine::Entity& entity, const engine::Chun
 void SubjectFinder::chunk(const engine::Chunk& chunk, const engine::Entity& entity) {
   const bool number = entity.kind == EntityKind::number || entity.kind == EntityKind::quantity;
   const bool ends = chunk.text.back() == '.' || number;
+  if (kBecomes.has(last_) && subject_ == 0) subject_ = before_;
+  before_ = number && chunk.text.back() != '.' ? subject_ : 0;
   if (!ends && last_is_name_) {
     subject_ = last_;
   } else if (ends || !kLinks.has(last_)) {

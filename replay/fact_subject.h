@@ -8,7 +8,8 @@
 namespace daybook::replay {
 
 /// Told of the words and delimiters before a chunk, in order. "key = 5", "key: 5", "key is 5",
-/// "key of 5"; only a name of code or a known measure, so that "from 3 to 5" is about nothing.
+/// "key of 5", "key was raised from 4 to 5"; only a name of code or a known measure, so that "from
+/// 3 to 5" is about nothing.
 class SubjectFinder {
  public:
   void word(const engine::Word& word);
@@ -19,6 +20,7 @@ class SubjectFinder {
 
  private:
   std::uint64_t subject_ = 0;  // as of the chunk before
+  std::uint64_t before_ = 0;   // of the number just before, which may be the old value
   std::uint64_t last_ = 0;     // word hash of the current chunk's last word
   bool last_is_name_ = false;
 };

@@ -16,7 +16,7 @@
 namespace daybook::replay {
 
 /// Raised whenever the same input may get other facts or scores; kept with every score.
-inline constexpr std::uint32_t kScorerVersion = 4;
+inline constexpr std::uint32_t kScorerVersion = 5;
 
 enum class FactType : std::uint8_t {
   mandate,     // what a user demands or forbids

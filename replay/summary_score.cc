@@ -52,23 +52,69 @@ const TextIndex::Value* contradiction(const FactSet& facts, const Fact& fact,
   return nullptr;
 }
 
-Finding find_entity(const FactSet& facts, const Fact& fact, const TextIndex& text) {
+/// Whether the value is nowhere in the span, whatever it is said of there.
+bool is_nowhere(const engine::PreparedSpan& span, const TextIndex::Value& value) {
+  // Of lines there are many.
+  if (value.subject == engine::word_hash("line")) return false;
+  struct Sink {
+    const engine::PreparedSpan& span;
+    bool known = false;
+    void word(const engine::Word&) {}
+    void chunk(const engine::Chunk& chunk) {
+      known = known || span.sources_of(classify(chunk, false)) != 0;
+    }
+    void stop(char) {}
+  } sink{span};
+  engine::scan_text(value.text, sink);
+  return !sink.known;
+}
+
+/// The value that the text gives instead of the fact's. One that the span has somewhere contradicts
+/// only what is missing.
+const TextIndex::Value* other_value(const engine::PreparedSpan& span, const FactSet& facts,
+                                    const Fact& fact, const TextIndex& text, bool present) {
+  const auto* other = contradiction(facts, fact, text);
+  return other != nullptr && (!present || is_nowhere(span, *other)) ? other : nullptr;
+}
+
+Finding find_entity(const engine::PreparedSpan& span, const FactSet& facts, const Fact& fact,
+                    const TextIndex& text) {
   const bool there = fact.kind == EntityKind::path   ? text.has_path(fact.text)
                      : fact.type == FactType::number ? text.has_quantity(fact)
                                                      : text.has_entity(fact.key, fact.text);
-  if (there) return {FactStatus::present, {}};
-  if (const auto* other = contradiction(facts, fact, text); other != nullptr) {
+  if (const auto* other = other_value(span, facts, fact, text, there); other != nullptr) {
     return {FactStatus::contradicted, other->text};
   }
-  return {};
+  return {there ? FactStatus::present : FactStatus::missing, {}};
 }
 
-Finding find_words(const Fact& fact, const TextIndex& text) {
-  const auto match =
-      fact.type == FactType::mandate ? text.find_demand(fact) : text.find_words(fact.words);
-  if (match.agrees) return {FactStatus::present, {}};
-  if (match.found) return {FactStatus::contradicted, engine::excerpt(match.passage)};
-  return {};
+/// A demand is turned with the figure in it: "keep port 8443", "the port was changed to 9443".
+const TextIndex::Value* turned_figure(const engine::PreparedSpan& span, const FactSet& facts,
+                                      const Fact& demand, const TextIndex& text) {
+  for (const Fact& fact : facts.facts) {
+    const bool figure = fact.matcher == Matcher::entity && fact.subject != 0 &&
+                        demand.text.find(fact.text) != std::string::npos;
+    if (!figure) continue;
+    if (const auto* other = other_value(span, facts, fact, text, true); other != nullptr) {
+      return other;
+    }
+  }
+  return nullptr;
+}
+
+Finding find_words(const engine::PreparedSpan& span, const FactSet& facts, const Fact& fact,
+                   const TextIndex& text) {
+  const bool demand = fact.type == FactType::mandate;
+  const auto match = demand ? text.find_demand(fact) : text.find_words(fact.words);
+  if (match.found && !match.agrees) {
+    return {FactStatus::contradicted, engine::excerpt(match.passage)};
+  }
+  if (demand) {
+    if (const auto* other = turned_figure(span, facts, fact, text); other != nullptr) {
+      return {FactStatus::contradicted, other->text};
+    }
+  }
+  return {match.agrees ? FactStatus::present : FactStatus::missing, {}};
 }
 
 FactType type_of(EntityKind kind) {
@@ -113,8 +159,8 @@ SummaryScore score_text(const engine::PreparedSpan& span, const FactSet& facts,
   const TextIndex index(text);
   score.lines.reserve(facts.facts.size());
   for (const Fact& fact : facts.facts) {
-    Finding finding =
-        fact.matcher == Matcher::entity ? find_entity(facts, fact, index) : find_words(fact, index);
+    Finding finding = fact.matcher == Matcher::entity ? find_entity(span, facts, fact, index)
+                                                      : find_words(span, facts, fact, index);
     const bool present = finding.status == FactStatus::present;
     count(score.types.at(static_cast<std::size_t>(fact.type)), fact, present);
     count(score.all, fact, present);

@@ -32,6 +32,22 @@ constexpr engine::WordSet<32> kProhibits(
     "never nie niemals forbidden prohibited avoid verboten jamais nunca 勿 别 禁");
 constexpr engine::WordSet<16> kArticles("the a an and und der die das");
 
+/// In a clause with one of these nothing is stated to have been done.
+constexpr engine::WordSet<128> kHedges(
+    "must should shall may might can could would will need needs allowed permitted darf dürfen "
+    "soll "
+    "sollen muss be if unless until before without whether when once tried attempted attempt "
+    "reverted restored undone refused rejected denied blocked forbade forbids asked asks wants "
+    "instead than wenn bevor ohne werden würde versucht");
+
+/// A word for a change that tells that it was made, not "edit" or "edits".
+bool is_past(std::string_view word) {
+  static constexpr engine::WordSet<32> kPast(
+      "written wrote rewritten rewrote overwritten overwrote geändert gelöscht bearbeitet "
+      "verändert umbenannt verschoben");
+  return (word.size() > 4 && word.ends_with("ed")) || kPast.has(word);
+}
+
 }  // namespace
 
 struct IndexSink {
@@ -54,7 +70,7 @@ struct IndexSink {
     const auto clause = static_cast<std::uint32_t>(index.clauses_.size() - 1);
     index.words_.push_back({telling_hash(word.text), offset, clause});
     index.where_[index.words_.back().hash].push_back(position);
-    read(hash, index.words_.back().hash);
+    read(word.text, hash, index.words_.back().hash);
     if (word.text.size() > 2) {
       index.whole_.add(engine::scan::mix(engine::text_hash(word.text),
                                          static_cast<std::uint64_t>(EntityKind::symbol)) |
@@ -111,6 +127,8 @@ struct IndexSink {
     before.spares = before.spares || last.spares;
     before.prohibits = before.prohibits || last.prohibits;
     before.changes = before.changes || last.changes;
+    before.changed = before.changed || last.changed;
+    before.hedges = before.hedges || last.hedges;
     const auto clause = static_cast<std::uint32_t>(index.clauses_.size() - 1);
     for (std::size_t i = last.first; i < index.words_.size(); ++i) index.words_[i].clause = clause;
     for (auto file = index.files_.rbegin(); file != index.files_.rend(); ++file) {
@@ -128,7 +146,7 @@ struct IndexSink {
     index.clauses_.push_back(clause);
     begins = leaves = modal = orders = false;
   }
-  void read(std::uint64_t hash, std::uint32_t telling) {
+  void read(std::string_view text, std::uint64_t hash, std::uint32_t telling) {
     TextIndex::Clause& clause = index.clauses_.back();
     const bool first = index.words_.size() == clause.first + 1;
     orders =
@@ -140,7 +158,10 @@ struct IndexSink {
         clause.spares || kSpares.has(hash) || (leaves && hash == engine::word_hash("alone"));
     clause.prohibits =
         clause.prohibits || kProhibits.has(hash) || (clause.negates && (modal || orders));
-    clause.changes = clause.changes || change_hash(telling) != 0;
+    clause.hedges = clause.hedges || kHedges.has(hash);
+    if (change_hash(telling) == 0) return;
+    clause.changes = true;
+    clause.changed = clause.changed || is_past(text);
   }
 
   void add_path(std::string_view text) {
@@ -291,7 +312,71 @@ std::string_view TextIndex::text_of(std::uint32_t clause) const {
   const std::size_t begin = words_[clauses_[clause].first].offset;
   const std::size_t end =
       clause + 1 < clauses_.size() ? words_[clauses_[clause + 1].first].offset : text_.size();
-  return engine::trimmed(text_.substr(begin, end - begin));
+  const std::string_view clause_text = text_.substr(begin, end - begin);
+  return engine::trimmed(clause_text.substr(0, clause_text.find('\n')));
+}
+
+/// Whether the clause states that what the fact forbids was done.
+bool TextIndex::is_deed(std::uint32_t clause, const Fact& fact) const {
+  const Clause& at = clauses_[clause];
+  if (at.negates || at.spares || at.prohibits || at.hedges) return false;
+  if (change_hash(fact.verb) != 0) return at.changed;
+  const auto found = where_.find(fact.verb);
+  return found != where_.end() &&
+         std::any_of(found->second.begin(), found->second.end(), [&](std::uint32_t position) {
+           const std::string_view word = text_.substr(words_[position].offset);
+           return words_[position].clause == clause &&
+                  is_past(word.substr(0, word.find_first_of(" .,;:\n)")));
+         });
+}
+
+/// Whether the text itself says what stands there: not a quotation, a demand, or what the program
+/// put in.
+bool TextIndex::is_stated(std::uint32_t position) const {
+  const std::size_t offset = words_[position].offset;
+  const std::string_view before = text_.substr(0, offset);
+  const std::size_t line = before.rfind('\n') + 1;
+  if (std::count(before.begin() + static_cast<std::ptrdiff_t>(line), before.end(), '"') % 2 == 1) {
+    return false;
+  }
+  const std::size_t opened = before.rfind("<user-message>");
+  if (opened != std::string_view::npos &&
+      before.find("</user-message>", opened) == std::string_view::npos) {
+    return false;
+  }
+  std::size_t heading = before.rfind("\n#");
+  if (heading == std::string_view::npos) heading = 0;
+  const std::string_view title = engine::trimmed(
+      text_.substr(heading).substr(0, text_.substr(heading).find('\n', heading == 0 ? 0 : 1)));
+  if (!title.starts_with('#')) return true;
+  return !engine::states_demands(title) && title.find("Working state") == std::string_view::npos;
+}
+
+/// A statement that what the fact forbids was done; "" when there is none.
+std::string_view TextIndex::breach_of(const Fact& fact) const {
+  if (!fact.negated || fact.verb == 0) return {};
+  // What follows a comma mostly gives the reason.
+  const std::string_view text = fact.text;
+  const auto words = telling_words(text.substr(0, text.find(", ")));
+  const std::size_t wanted = words_wanted(words.size());
+  const auto hits = hits_of(words);
+  for (std::size_t i = 0; i < hits.size();) {
+    const std::uint32_t clause = words_[hits[i].position].clause;
+    const bool deed = is_deed(clause, fact);
+    std::vector<bool> seen(words.size());
+    const std::uint32_t position = hits[i].position;
+    for (; i < hits.size() && words_[hits[i].position].clause == clause; ++i) {
+      seen[hits[i].word] = true;
+    }
+    if (!deed || !names_any(clause, fact)) continue;
+    std::size_t count = 0;
+    for (std::size_t word = 0; word < words.size(); ++word) {
+      const bool same_verb = change_hash(words[word]) != 0 && change_hash(fact.verb) != 0;
+      count += seen[word] || same_verb ? 1U : 0U;
+    }
+    if (count >= wanted && is_stated(position)) return text_of(clause);
+  }
+  return {};
 }
 
 /// Spread over several clauses, of which none alone says enough.
@@ -312,6 +397,9 @@ bool TextIndex::demanded_across(const std::vector<Hit>& hits, const Fact& fact) 
 }
 
 TextIndex::WordMatch TextIndex::find_demand(const Fact& fact) const {
+  if (const std::string_view breach = breach_of(fact); !breach.empty()) {
+    return {true, false, breach};
+  }
   // In the user's own words there is nothing to judge.
   if (text_.find(fact.text) != std::string_view::npos) return {true, true, {}};
   WordMatch match;

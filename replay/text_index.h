@@ -44,7 +44,8 @@ class TextIndex {
   WordMatch find_words(const std::vector<std::uint32_t>& words) const;
   /// A demand, judged clause by clause: "h3.py was edited; keep.py was left alone" keeps "never
   /// edit keep.py". Opposed is a demand only by a clause that speaks of its files and of what it
-  /// forbids, or that forbids what it demands; that something is not done yet opposes nothing.
+  /// forbids, or that forbids what it demands; that something is not done yet opposes nothing. That
+  /// what is forbidden was done opposes it however often it is quoted elsewhere.
   WordMatch find_demand(const Fact& fact) const;
 
  private:
@@ -62,6 +63,8 @@ class TextIndex {
     bool spares = false;     // "untouched", "left alone"
     bool prohibits = false;  // "must not", not "does not"
     bool changes = false;    // a word for changing a file
+    bool changed = false;    // one that tells that it was done
+    bool hedges = false;     // "if", "must", "tried": no plain statement of what was done
   };
   enum class Stance : std::uint8_t { neutral, agrees, opposes };
   /// Position of a word of the fact in the text, and which word.
@@ -78,6 +81,9 @@ class TextIndex {
   bool says(std::uint32_t clause, const Fact& fact) const;
   Stance stance(std::uint32_t clause, const Fact& fact) const;
   std::string_view text_of(std::uint32_t clause) const;
+  bool is_deed(std::uint32_t clause, const Fact& fact) const;
+  bool is_stated(std::uint32_t position) const;
+  std::string_view breach_of(const Fact& fact) const;
   bool demanded_across(const std::vector<Hit>& hits, const Fact& fact) const;
 
   std::string_view text_;

@@ -325,3 +325,93 @@ TEST_CASE("a command of the working state has run", "[claims]") {
                   {"`src/c.py`: edited.", false},
               });
 }
+
+TEST_CASE("a result is told of the command before it, with marks around it or without",
+          "[claims]") {
+  for (const std::string_view mark : {"", "`"}) {
+    const auto told = [&](std::string_view command, std::string_view result) {
+      return unbacked(session(), fmt::format("{0}{1}{0}{2}", mark, command, result));
+    };
+    CAPTURE(mark);
+    for (const std::string_view result :
+         {": exit 0", ": exit code 0", " (exit 0)", " -> exit 0", ": exit status 0", ": returned 0",
+          ": exit code 3", ": 2 failed, 5 passed, exit 0", " exited with status 0", ": 4 passed",
+          " (6 passed)", ", exit 0", ": 3 failed"}) {
+      CAPTURE(result);
+      CHECK(told("pytest tests/x", result));
+    }
+    for (const std::string_view result :
+         {": exit 1", " (exit 1)", " -> exit status 1", ": 2 failed, 5 passed, exit 1",
+          " returned 1", ": must end with exit 0", ": exit 0 is expected",
+          ": says \"exit code 7\" in its help"}) {
+      CAPTURE(result);
+      CHECK_FALSE(told("pytest tests/x", result));
+    }
+    CHECK(told("make install", ": exit 0"));
+    CHECK_FALSE(told("make install", ": exit 2"));
+  }
+  CHECK(unbacked(session(), "make lint: exit 0; make install: exit 0"));
+  CHECK_FALSE(unbacked(session(), "make lint: exit 0; make install: exit 2"));
+}
+
+TEST_CASE("a command that never ran has no result", "[claims]") {
+  const Span only_read = [] {
+    Span span = {{SpanKind::kUser, "Make tests/test_config.py pass.", {}, true}};
+    call(span, "read_file", R"({"path":"tests/test_config.py"})", "def case_1(): pass\n");
+    return span;
+  }();
+  for (const std::string_view mark : {"", "`"}) {
+    for (const std::string_view result :
+         {"2 of 4 passed, exit 1", "4 of 4 passed", "1 of 4 passed, exit 1", "exit 0", "exit 7",
+          "all 4 passed", "4 passed, 0 failed"}) {
+      const std::string line = fmt::format("{0}python3 tests/test_config.py{0}: {1}", mark, result);
+      CAPTURE(line);
+      CHECK(unbacked(only_read, line));
+    }
+  }
+  check(only_read, {
+                       {"tests/test_config.py: 2 of 4 tests passed", true},
+                       {"tests/test_config.py: read; four checks", false},
+                       {"python3 tests/test_config.py: not run yet", false},
+                       {"python3 tests/test_config.py: to be run; it must end with exit 0", false},
+                       // Sentences, not command lines.
+                       {"Python 3.9: works with exit 1", false},
+                       {"make sure that the tests run: exit 0 is what CI wants", false},
+                   });
+  Span array = only_read;
+  call(array, "shell", R"({"command":["bash","-lc","cd /w && pytest -q"],"workdir":"/w"})",
+       "Exit code: 1\nOutput:\n1 failed");
+  check(array, {{"pytest -q: exit 1", false}, {"pytest -q: exit 0", true}});
+  // What others ran and told of.
+  Span pasted = only_read;
+  pasted.push_back(
+      {SpanKind::kUser, "python3 tests/test_config.py: 2 of 4 passed, exit code 1", {}, true});
+  check(pasted, {{"python3 tests/test_config.py: 2 of 4 passed, exit 1", false}});
+}
+
+TEST_CASE("Chinese lines tell statuses and counts", "[claims]") {
+  check(session(), {
+                       {"pytest tests/x：退出码 1", false},
+                       {"pytest tests/x：退出码 0", true},
+                       {"pytest tests/x：2 个失败，5 个通过", false},
+                       {"pytest tests/x：7 个测试中 6 个通过", true},
+                   });
+}
+
+TEST_CASE("a file that is said to be renamed, moved, replaced or touched was changed", "[claims]") {
+  check(session(), {
+                       {"foo was renamed to bar in src/b.py.", true},
+                       {"`src/b.py` was renamed.", true},
+                       {"`src/b.py` was moved.", true},
+                       {"`src/b.py` was touched.", true},
+                       {"`src/b.py` was replaced.", true},
+                       {"`src/b.py` was not touched.", false},
+                       {"Files touched: `src/b.py` (read)", false},
+                       {"The name was replaced by one of src/b.py.", false},
+                       {"The work moved on to src/b.py.", false},
+                   });
+  Span later = session();
+  call(later, "Edit", R"({"file_path":"src/b.py","old_string":"foo"})", "edited");
+  check(later,
+        {{"foo was renamed to bar in src/b.py.", false}, {"`src/b.py` was touched.", false}});
+}

@@ -115,6 +115,71 @@ TEST_CASE("a demand is judged by the clause that speaks of its file", "[score]")
         FactStatus::present);
 }
 
+TEST_CASE("that a forbidden thing was done counts, however often the rule is quoted", "[score]") {
+  const std::vector<SpanItem> span = {
+      {SpanKind::kUser,
+       "Never edit src/keep.py. Do not touch lib/y.c, others build it.",
+       {},
+       true}};
+  const std::string goal =
+      "## Goal and constraints\n- The user said: \"Never edit src/keep.py. Do not touch lib/y.c, "
+      "others build it.\"\n\n## State of the work\n- ";
+  const auto says = [&](std::string_view state, std::string_view demand) {
+    return status_of(score(span, goal + std::string(state) + "\n\n## Next step\n- Wait.\n"),
+                     demand);
+  };
+  for (const std::string_view state :
+       {"src/keep.py was edited.", "src/keep.py was changed.", "Edited src/keep.py.",
+        "a.py and src/keep.py were rewritten."}) {
+    CAPTURE(state);
+    CHECK(says(state, "Never edit") == FactStatus::contradicted);
+    CHECK(says(state, "Do not touch") == FactStatus::present);
+  }
+  CHECK(says("lib/y.c was touched.", "Do not touch") == FactStatus::contradicted);
+  for (const std::string_view state :
+       {"src/keep.py was not edited.", "src/keep.py is untouched.",
+        "src/keep.py must not be edited.", "a.py was edited; src/keep.py was read.",
+        "It would help if src/keep.py were edited.", "An edit of src/keep.py was refused.",
+        "The user wrote \"src/keep.py was edited by Ann\".", "Nothing is done."}) {
+    CAPTURE(state);
+    CHECK(says(state, "Never edit") == FactStatus::present);
+  }
+  // A demand, and what the user's own message says, is no statement of the summary.
+  CHECK(status_of(score(span,
+                        "<user-message>\nNever edit src/keep.py. src/keep.py was edited by "
+                        "Ann.\n</user-message>\n"),
+                  "Never edit") == FactStatus::present);
+}
+
+TEST_CASE("a contradiction is quoted to its line's end", "[score]") {
+  const std::vector<SpanItem> span = {{SpanKind::kUser, "Never edit src/keep.py.", {}, true}};
+  const SummaryScore result =
+      score(span, "## State of the work\nsrc/keep.py was edited.\n\n## Next step\nWait.\n");
+  REQUIRE(result.contradictions == 1);
+  CHECK(result.lines.front().other == "src/keep.py was edited.");
+}
+
+TEST_CASE("another figure for the same thing contradicts what else is right", "[score]") {
+  const std::vector<SpanItem> timeout = {{SpanKind::kUser, "Timeout must be 30 s.", {}, true}};
+  const SummaryScore turned = score(timeout, "Timeout must be 31 s.\nThe timeout 31 s is set.");
+  CHECK(of(turned, FactType::number).present == 0);
+  CHECK(status_of(turned, "Timeout must") == FactStatus::contradicted);
+  CHECK(status_of(turned, "30 s") == FactStatus::contradicted);
+  CHECK(score(timeout, "Timeout must be 30 s.").contradictions == 0);
+
+  const std::vector<SpanItem> port = {
+      {SpanKind::kUser, "Keep the default port 8443. The tests listen on 9000.", {}, true}};
+  const std::string quoted = "The user said: \"Keep the default port 8443.\"\n";
+  for (const std::string_view line :
+       {"The default port was changed to 9443.", "The port was changed from 8443 to 9443."}) {
+    CAPTURE(line);
+    const SummaryScore moved = score(port, quoted + std::string(line));
+    CHECK(status_of(moved, "Keep the default") == FactStatus::contradicted);
+  }
+  // What the span has somewhere is no other value of what is there as well.
+  CHECK(score(port, quoted + "Port 9000 is the tests'.").contradictions == 0);
+}
+
 TEST_CASE("demands that stand in one sentence are kept and lost one by one", "[score]") {
   const std::vector<SpanItem> span = {
       {SpanKind::kUser, "Do not touch src/relay.py, and keep the default port 8443.", {}, true}};

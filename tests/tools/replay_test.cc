@@ -283,6 +283,46 @@ TEST_CASE("what is sent when a summary is refused is the block without it, and i
   CHECK_THAT(row, Contains(" 0%    -          74% "));
 }
 
+TEST_CASE("results of tests that never ran, and a rule that is quoted and broken, are told") {
+  TempDir place;
+  Cli cli;
+  REQUIRE(cli.run({"import", source_path("/docs/examples/repair-session.jsonl")}).code == 0);
+  // The tests ran only behind the span of the shipped session's first compaction.
+  const auto shown = cli.run({"replay", "show", "repair@21"});
+  CHECK_THAT(shown.out,
+             Contains("gate: repairable\n") &&
+                 Contains("G10-unbacked-completion: python3 tests/test_config.py: 2 of 4 "
+                          "passed\n") &&
+                 Contains("G10-unbacked-completion: exit 1\n"));
+  const auto scored = [&](std::string_view results, std::string_view state) {
+    std::string text =
+        "## Goal and constraints\n\"Make tests/test_config.py pass.\" \"Do not touch "
+        "src/relay.py\", and \"keep the default port 8443\".\n\n## Decisions\nnone\n\n## "
+        "Files\n- src/config.py: edited, parse_line strips the value now\n\n## Identifiers and "
+        "numbers\nport 8443\n\n## Commands and results\n- ";
+    text += results;
+    text +=
+        "\n\n## Errors and failed attempts\nFAIL inline comment, which parse_line kept\n\n## "
+        "State of the work\n";
+    text += state;
+    text += "\n\n## Next step\nTell the user.\n";
+    write_file(place.path() / "mine.md", text);
+    const std::string file = place.str() + "/mine.md";
+    return json_lines(cli.run({"replay", "score", file, "--case", "repair@63", "--json"}).out)
+        .at(0);
+  };
+  const auto good = scored("python3 tests/test_config.py: 4 of 4 passed, exit 0", "All is done.");
+  CHECK(good["verdict"] == "usable");
+  CHECK(good["block_needed_recall"] == 1);
+  CHECK(scored("python3 tests/test_config.py: 3 of 4 passed, exit 7", "All is done.")["verdict"] ==
+        "repairable");
+  const auto broken = scored("python3 tests/test_config.py: 4 of 4 passed, exit 0",
+                             "The default port was changed to 9443.");
+  // The rule stands in the block as the user wrote it, and is broken there as well.
+  CHECK(broken["needed_recall"].get<double>() < 1);
+  CHECK(broken["block_needed_recall"].get<double>() < 1);
+}
+
 TEST_CASE("of a summary that names nothing no precision is shown") {
   TempDir place;
   Cli cli;
