@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "engine/summary_text.h"
 #include "engine/text_language.h"
@@ -93,6 +95,30 @@ std::size_t secret_at(std::string_view text) {
 constexpr std::string_view kSecretNames[] = {"password",   "passwd", "passwort", "secret",
                                              "api_key",    "apikey", "api key",  "access_token",
                                              "auth_token", "密码"};
+
+/// The first two bytes of every shape and name of a secret: few words begin so.
+class Beginnings {
+ public:
+  constexpr Beginnings() {
+    for (const auto& shape : kShapes) add(shape.start);
+    for (const auto& name : kSecretNames) add(name);
+    add("--");  // of a PEM block
+  }
+  constexpr bool has(std::string_view text) const {
+    return text.size() > 1 && (bits_[pair(text) / 64] >> (pair(text) % 64) & 1) != 0;
+  }
+
+ private:
+  static constexpr std::size_t pair(std::string_view text) {
+    return static_cast<unsigned char>(text[0]) | std::size_t{static_cast<unsigned char>(text[1])}
+                                                     << 8;
+  }
+  constexpr void add(std::string_view start) {
+    bits_[pair(start) / 64] |= std::uint64_t{1} << (pair(start) % 64);
+  }
+  std::array<std::uint64_t, 1024> bits_{};
+};
+constexpr Beginnings kBeginnings;
 
 /// What gives a secret's value: "the password for the admin user is".
 constexpr std::string_view kVerbs[] = {"is", "was", "ist", "war", "lautet", "lautete"};
@@ -207,8 +233,10 @@ void check_secrets(const GateContext& context) {
   const bool same_offsets = lower.size() == text.size();
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (at > 0 && is_secret_byte(text[at - 1]) && text[at] != '-') continue;
+    const bool named = same_offsets && kBeginnings.has(std::string_view(lower).substr(at));
+    if (!named && !kBeginnings.has(text.substr(at))) continue;
     std::string_view secret = text.substr(at, secret_at(text.substr(at)));
-    if (secret.empty() && same_offsets) secret = assigned_secret(lower, text, at);
+    if (secret.empty() && named) secret = assigned_secret(lower, text, at);
     if (secret.empty()) continue;
     // What the user wrote stays in the history anyway, as the user's.
     if (!user_wrote(context.span, secret)) {

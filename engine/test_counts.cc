@@ -178,6 +178,7 @@ void add_chinese_counts(std::string_view clause, std::vector<ToldCount>& counts)
 std::vector<ToldCount> told_counts(std::string_view clause) {
   constexpr std::size_t kReach = 6;  // pieces from the number to what it counts
   std::vector<ToldCount> counts;
+  if (clause.find_first_of("0123456789") == std::string_view::npos) return counts;
   const auto pieces = pieces_of(clause);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].number < 0) continue;
