@@ -361,11 +361,14 @@ void SpanCommands::add_working_state(std::string_view text) {
     const End end = how.starts_with("ok") || how.starts_with("exit 0") ? End::ok
                     : how.starts_with("did not finish")                ? End::open
                                                                        : End::failed;
+    long code = -1;
+    if (how.starts_with("exit ")) std::from_chars(how.data() + 5, how.data() + how.size(), code);
     const auto parts = command_parts(line.substr(2, open - 2));
     for (std::size_t i = 0; i < parts.size(); ++i) {
       CommandRun run;
       run.words = command_words(parts[i]);
       run.end = i + 1 == parts.size() ? end : End::maybe;
+      if (i + 1 == parts.size() && code >= 0) run.code = code;
       run.changes_nothing = changes_nothing(run.words);
       if (!run.words.empty()) runs_.push_back(std::move(run));
     }

@@ -322,6 +322,9 @@ TEST_CASE("a command of the working state has run", "[claims]") {
   check(span, {
                   {"`make all` succeeded.", false},
                   {"`make check` succeeded.", true},
+                  {"make check: exit 2", false},
+                  {"make check: exit 1", true},
+                  {"make all: exit 0", false},
                   {"`src/c.py`: edited.", false},
               });
 }
@@ -352,6 +355,22 @@ TEST_CASE("a result is told of the command before it, with marks around it or wi
   }
   CHECK(unbacked(session(), "make lint: exit 0; make install: exit 0"));
   CHECK_FALSE(unbacked(session(), "make lint: exit 0; make install: exit 2"));
+}
+
+TEST_CASE("a status is told of several commands, or by the summary before", "[claims]") {
+  check(session(), {
+                       {"`make lint` and `make install`: exit 2", false},
+                       {"`make lint` and `make install`: exit 0", true},
+                       {"`make lint` and `make install`: exit 7", true},
+                   });
+  Span later = session();
+  later.insert(
+      later.begin(),
+      {SpanKind::kPriorSummary, "- make lint: 3 errors, exit 4\n- make fmt: ok", {}, true});
+  check(later, {
+                   {"make lint: exit 4 at first, then exit 0", false},
+                   {"make lint: exit 5 at first", true},
+               });
 }
 
 TEST_CASE("a command that never ran has no result", "[claims]") {
