@@ -180,6 +180,9 @@ TextIndex::TextIndex(std::string_view text)
   IndexSink sink{*this};
   engine::scan_text(text, sink);
   sink.join_last();
+  for (std::uint32_t clause = 0; clause < clauses_.size(); ++clause) {
+    if (clauses_[clause].changed) changed_.push_back(clause);
+  }
 }
 
 bool TextIndex::has_path(std::string_view text) const {
@@ -352,29 +355,45 @@ bool TextIndex::is_stated(std::uint32_t position) const {
   return !engine::states_demands(title) && title.find("Working state") == std::string_view::npos;
 }
 
+/// Clauses that state that what the fact forbids was done.
+std::vector<std::uint32_t> TextIndex::deeds_of(const Fact& fact) const {
+  std::vector<std::uint32_t> deeds;
+  const auto add = [&](std::uint32_t clause) {
+    const bool known = !deeds.empty() && deeds.back() == clause;
+    if (!known && is_deed(clause, fact) && names_any(clause, fact)) deeds.push_back(clause);
+  };
+  if (change_hash(fact.verb) != 0) {
+    for (const std::uint32_t clause : changed_) add(clause);
+  } else if (const auto found = where_.find(fact.verb); found != where_.end()) {
+    for (const std::uint32_t position : found->second) add(words_[position].clause);
+  }
+  return deeds;
+}
+
 /// A statement that what the fact forbids was done; "" when there is none.
 std::string_view TextIndex::breach_of(const Fact& fact) const {
   if (!fact.negated || fact.verb == 0) return {};
+  const auto deeds = deeds_of(fact);
+  if (deeds.empty()) return {};
   // What follows a comma mostly gives the reason.
   const std::string_view text = fact.text;
   const auto words = telling_words(text.substr(0, text.find(", ")));
-  const std::size_t wanted = words_wanted(words.size());
-  const auto hits = hits_of(words);
-  for (std::size_t i = 0; i < hits.size();) {
-    const std::uint32_t clause = words_[hits[i].position].clause;
-    const bool deed = is_deed(clause, fact);
-    std::vector<bool> seen(words.size());
-    const std::uint32_t position = hits[i].position;
-    for (; i < hits.size() && words_[hits[i].position].clause == clause; ++i) {
-      seen[hits[i].word] = true;
-    }
-    if (!deed || !names_any(clause, fact)) continue;
+  const auto is_change = [](std::uint32_t word) { return change_hash(word) != 0; };
+  for (const std::uint32_t clause : deeds) {
+    const std::size_t end =
+        clause + 1 < clauses_.size() ? clauses_[clause + 1].first : words_.size();
+    std::uint32_t last = clauses_[clause].first;
     std::size_t count = 0;
-    for (std::size_t word = 0; word < words.size(); ++word) {
-      const bool same_verb = change_hash(words[word]) != 0 && change_hash(fact.verb) != 0;
-      count += seen[word] || same_verb ? 1U : 0U;
+    for (const std::uint32_t word : words) {
+      bool there = is_change(word) && is_change(fact.verb);
+      for (std::size_t at = clauses_[clause].first; at < end; ++at) {
+        if (words_[at].hash != word) continue;
+        there = true;
+        last = std::max(last, static_cast<std::uint32_t>(at));
+      }
+      count += there ? 1U : 0U;
     }
-    if (count >= wanted && is_stated(position)) return text_of(clause);
+    if (count >= words_wanted(words.size()) && is_stated(last)) return text_of(clause);
   }
   return {};
 }

@@ -83,12 +83,14 @@ class TextIndex {
   std::string_view text_of(std::uint32_t clause) const;
   bool is_deed(std::uint32_t clause, const Fact& fact) const;
   bool is_stated(std::uint32_t position) const;
+  std::vector<std::uint32_t> deeds_of(const Fact& fact) const;
   std::string_view breach_of(const Fact& fact) const;
   bool demanded_across(const std::vector<Hit>& hits, const Fact& fact) const;
 
   std::string_view text_;
   std::vector<Position> words_;
   std::vector<Clause> clauses_;
+  std::vector<std::uint32_t> changed_;                          // clauses that tell of a change
   std::vector<std::pair<std::uint64_t, std::uint32_t>> files_;  // key, clause; in order of clauses
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> where_;  // word: its positions
   engine::KeySet whole_;  // entities as the text has them
