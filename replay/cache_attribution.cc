@@ -112,7 +112,9 @@ CacheAttributor::Shared CacheAttributor::shared_beginning(const CacheCall& call)
   Shared best;
   std::size_t length = 0;
   for (auto each = recent_.rbegin(); each != recent_.rend(); ++each) {
-    if (call.start - (*each)->start >= life || !same_scope(**each, call, rules)) continue;
+    const auto gap = gap_between((*each)->sent(), call.sent());
+    if (gap && gap->least >= life) continue;
+    if (!same_scope(**each, call, rules)) continue;
     if (&book_.rules(**each) != &rules) continue;
     const std::size_t shared = common_prefix((*each)->segments, call.segments);
     if (shared <= length) continue;
@@ -173,6 +175,12 @@ void CacheAttributor::by_figures(CallVerdict& verdict) {
   verdict.since = finding.since;
   verdict.life_s = finding.life_s;
   verdict.contradicted = finding.contradicted;
+  if (const auto gap = verdict.gap()) {
+    const RuleRange life{finding.life_s, finding.life_s};
+    for (const Leaf leaf : finding.expired) {
+      verdict.causes.push_back({leaf, expiry_detail(*gap, life), std::nullopt, std::nullopt});
+    }
+  }
   for (auto& [causes, tokens] : finding.lost) {
     verdict.lost.push_back({std::move(causes), tokens});
   }
@@ -180,6 +188,7 @@ void CacheAttributor::by_figures(CallVerdict& verdict) {
 }
 
 CallVerdict CacheAttributor::take(CacheCall given) {
+  bounds_.narrow(given);
   completer_.complete(given, scale_.tokens_per_byte());
   CallVerdict verdict;
   verdict.call = std::make_shared<const CacheCall>(std::move(given));
@@ -198,7 +207,7 @@ CallVerdict CacheAttributor::take(CacheCall given) {
   if (!baseline.cold) verdict.baseline = baseline.call;
   if (verdict.baseline != nullptr) {
     const auto& marks = verdict.baseline->marks;
-    verdict.since = verdict.baseline->start;
+    verdict.since = verdict.baseline->sent();
     verdict.life_s = book_.rules(*verdict.baseline)
                          .life_s(marks.empty() ? schema::CacheTtl::none : marks.back().ttl)
                          .least;
@@ -226,17 +235,17 @@ void CacheAttributor::remember(const CallVerdict& verdict) {
   // Without a byte of an answer nothing says that the request was processed.
   if (!call.answered && call.first_byte == 0) return;
   const Prompt prompt = layout(call, rules, {});
-  const CacheRead read = store_.read(prompt, rules, call.start, {}, scale_);
+  const CacheRead read = store_.read(prompt, rules, call.sent(), {}, scale_);
   // A read that ends at a marker tells how many tokens precede it.
   if (rules.lookup == CacheLookup::markers && read.point && verdict.read > 0 &&
       read.allows(verdict.read)) {
     scale_.pin(prompt, *read.point, verdict.read);
   }
-  store_.write(prompt, rules, call.start, std::max(first_byte, call.start), read);
+  store_.write(prompt, rules, call.sent(), std::max(first_byte, call.start), read);
   if (std::ranges::find(rules.scope, RuleTruth::maybe) != std::end(rules.scope)) {
     const Prompt apart = layout(call, rules, {true, std::nullopt});
-    const CacheRead again = store_.read(apart, rules, call.start, {}, scale_);
-    store_.write(apart, rules, call.start, std::max(first_byte, call.start), again);
+    const CacheRead again = store_.read(apart, rules, call.sent(), {}, scale_);
+    store_.write(apart, rules, call.sent(), std::max(first_byte, call.start), again);
   }
   if (!call.answered) return;
   Chain& chain = chains_[chain_key(call.session, call.lineage)];

@@ -34,7 +34,7 @@ struct CachePortion {
 struct CallVerdict {
   std::shared_ptr<const CacheCall> call;
   std::shared_ptr<const CacheCall> baseline;  // what it could have read from; null: nothing
-  std::int64_t since = 0;                     // start of the call it goes on from; 0: not known
+  TimeSpan since;                             // when the call it goes on from was sent
   std::uint64_t life_s = 0;                   // of what that one left; 0: not known
   bool measured = false;                      // the input tokens were reported
   std::uint64_t input = 0;
@@ -47,12 +47,16 @@ struct CallVerdict {
   bool contradicted = false;         // read more than the rules allow
   std::string hint;                  // about losses that are the provider's
 
+  /// Between the call it goes on from and this one; nothing when a time is not known.
+  std::optional<TimeGap> gap() const { return gap_between(since, call->sent()); }
   std::uint64_t lost_tokens() const;
   /// The portion with the most tokens; null without losses.
   const CachePortion* main_loss() const;
 };
 
-/// Takes calls in the order of their starts. Keeps a bounded number of past calls.
+/// Takes calls in the order of their starts. Where a call's start is known within bounds only, so
+/// is the gap before it: what expires within them is one of several causes. Keeps a bounded number
+/// of past calls.
 class CacheAttributor {
  public:
   explicit CacheAttributor(const CacheRuleBook& book, SegmentBytes bytes = {});
@@ -87,6 +91,7 @@ class CacheAttributor {
   std::map<std::string, Chain> chains_;  // by session and lineage
   std::deque<Shared> recent_;            // of all chains
   std::uint64_t clock_ = 0;
+  StartBounds bounds_;
   CacheLadder ladder_;
   RequestCompleter completer_;
 };

@@ -136,6 +136,28 @@ struct ParamSource {
 
 }  // namespace
 
+std::optional<TimeGap> gap_between(const TimeSpan& from, const TimeSpan& to) {
+  if (!from.known() || !to.known()) return std::nullopt;
+  return TimeGap{to.earliest - from.latest, to.latest - from.earliest};
+}
+
+TimeSpan CacheCall::sent() const {
+  if (start_exact) return {start, start};
+  const std::int64_t latest = not_after != 0 ? not_after : start;
+  // A line that is later than the answer it led to tells nothing.
+  const bool told = not_before != 0 && not_before < latest;
+  return {told ? not_before : latest, latest};
+}
+
+void StartBounds::narrow(CacheCall& call) {
+  constexpr std::size_t kSessionsKept = 4096;
+  if (call.start_exact) return;
+  if (ends_.size() > kSessionsKept) ends_.clear();
+  std::int64_t& end = ends_[call.session];
+  if (end < call.sent().latest) call.not_before = std::max(call.not_before, end);
+  end = std::max(end, call.end);
+}
+
 std::optional<std::uint64_t> CacheCall::input() const {
   if (usage.input_total) return usage.input_total;
   // Reads that are counted apart belong to it: without them it is not known.
@@ -259,6 +281,9 @@ CacheCall CallReader::read(const Call& call) {
   made.scope.region = call.usage.region;
   made.evidence = call.evidence;
   made.start = call.started_at;
+  made.start_exact = call.start_exact;
+  made.not_before = call.not_before;
+  made.not_after = call.not_after;
   made.first_byte = call.first_byte_at;
   made.end = call.ended_at;
   made.answered = call.answered;

@@ -42,6 +42,22 @@ struct CacheParam {
   bool operator==(const CacheParam&) const = default;
 };
 
+/// When something happened, as far as it is known: between the two. UTC ns; 0: not known.
+struct TimeSpan {
+  std::int64_t earliest = 0;
+  std::int64_t latest = 0;
+  bool known() const { return latest != 0; }
+  bool operator==(const TimeSpan&) const = default;
+};
+
+/// What passed between two of them. Nanoseconds.
+struct TimeGap {
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+};
+/// Nothing when one of them is not known.
+std::optional<TimeGap> gap_between(const TimeSpan& from, const TimeSpan& to);
+
 struct CacheCall {
   std::string session;
   std::string parent;                 // session that this one continues or belongs to; "": none
@@ -58,7 +74,10 @@ struct CacheCall {
   /// What of the request is known. Not known markers are assumed at its end.
   schema::Evidence evidence = schema::Evidence::exact;
 
-  std::int64_t start = 0;  // UTC ns; 0: not known
+  std::int64_t start = 0;   // UTC ns; 0: not known
+  bool start_exact = true;  // the next three as in Call
+  std::int64_t not_before = 0;
+  std::int64_t not_after = 0;
   std::int64_t first_byte = 0;
   std::int64_t end = 0;
   bool answered = true;
@@ -69,6 +88,8 @@ struct CacheCall {
   std::string verdict;  // the provider's own, as JSON; "": none
   std::vector<std::string> changed;
 
+  /// When the request was sent.
+  TimeSpan sent() const;
   /// All input tokens; absent when not measured. Without the writes it is the least they can be.
   std::optional<std::uint64_t> input() const;
   /// Uncached input tokens when it can be told.
@@ -76,6 +97,16 @@ struct CacheCall {
   std::uint64_t read() const { return usage.cache_read.value_or(0); }
   /// Whether the writes are told, by themselves or inside a total.
   bool writes_told() const { return usage.cache_write || usage.input_total; }
+};
+
+/// A session's requests follow each other: one was not sent before the answer to the one before.
+class StartBounds {
+ public:
+  /// Calls of a session come in their order.
+  void narrow(CacheCall& call);
+
+ private:
+  std::unordered_map<std::string, std::int64_t> ends_;  // by session
 };
 
 /// The bytes of a segment, when they are at hand.

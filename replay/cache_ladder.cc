@@ -1,5 +1,7 @@
 #include "replay/cache_ladder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace daybook::replay {
@@ -36,6 +38,33 @@ schema::CacheTtl written_ttl(const CacheCall& call) {
   return schema::CacheTtl::none;
 }
 
+std::string seconds_text(const TimeGap& gap) {
+  const std::int64_t least = std::max<std::int64_t>(gap.least, 0) / kSecond;
+  const std::int64_t most = std::max<std::int64_t>(gap.most, 0) / kSecond;
+  return least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+}
+
+std::string expiry_detail(const TimeGap& gap, const RuleRange& life_s) {
+  return fmt::format("{} s since the last use, lives {} s", seconds_text(gap), life_s.least);
+}
+
+Expiry expiry(const TimeGap& gap, std::int64_t end, const TimeSpan& now, const RuleRange& life_s) {
+  const auto least = static_cast<std::int64_t>(life_s.least) * kSecond;
+  const auto most = static_cast<std::int64_t>(life_s.most) * kSecond;
+  Expiry made;
+  if (gap.most < least) return made;
+  made.sure = gap.least >= most;
+  // T2 where the time since the answer alone would not have been too long.
+  if (end == 0 || now.latest - end >= least) made.leaves.push_back(Leaf::ttl);
+  if (end != 0 && now.earliest - end < least) made.leaves.push_back(Leaf::ttl_by_generation);
+  return made;
+}
+
+Expiry CacheLadder::expiry_of(const Step& last, const Step& now) {
+  const auto gap = gap_between(last.sent, now.sent);
+  return gap ? expiry(*gap, last.end, now.sent, last.rules->life_s(last.ttl)) : Expiry{};
+}
+
 /// Causes that keep a call from reading what the last one left, whatever it was.
 std::vector<Leaf> CacheLadder::certain_causes(const Step& last, const Step& now) {
   const CacheRules& rules = *now.rules;
@@ -54,24 +83,14 @@ std::vector<Leaf> CacheLadder::certain_causes(const Step& last, const Step& now)
       now.ttl != schema::CacheTtl::none && last.ttl != now.ttl) {
     certain.push_back(Leaf::marker_ttl_flip);
   }
-  if (now.start == 0 || last.start == 0) return certain;
-  const auto most = static_cast<std::int64_t>(last.rules->life_s(last.ttl).most) * kSecond;
-  if (now.start - last.start >= most) certain.push_back(expiry_of(last, now));
-  if (last.rules->readable_at_first_byte && last.first_byte > now.start) {
+  if (!now.sent.known() || !last.sent.known()) return certain;
+  if (const Expiry expired = expiry_of(last, now); expired.decided()) {
+    certain.push_back(expired.leaves.front());
+  }
+  if (last.rules->readable_at_first_byte && last.first_byte > now.sent.latest) {
     certain.push_back(Leaf::concurrency);
   }
   return certain;
-}
-
-bool CacheLadder::may_have_expired(const Step& last, const Step& now) {
-  const auto least = static_cast<std::int64_t>(last.rules->life_s(last.ttl).least) * kSecond;
-  return now.start != 0 && last.start != 0 && now.start - last.start >= least;
-}
-
-/// T1, or T2 where it was the answer that took so long.
-Leaf CacheLadder::expiry_of(const Step& last, const Step& now) {
-  const auto least = static_cast<std::int64_t>(last.rules->life_s(last.ttl).least) * kSecond;
-  return now.start - last.end < least ? Leaf::ttl_by_generation : Leaf::ttl;
 }
 
 CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCall& call) const {
@@ -81,12 +100,17 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
   // What changed the scope, or let time pass, explains a read of nothing whatever else happened.
   const std::uint64_t slack = tolerance(*now.rules);
   const bool nothing = read < slack;
-  if (auto certain = certain_causes(last, now); !certain.empty()) {
-    return CauseSet::of(CauseSet::Relation::joint, std::move(certain));
-  }
-
+  const Expiry expired = expiry_of(last, now);
   std::vector<Leaf> possible;
-  if (may_have_expired(last, now)) possible.push_back(expiry_of(last, now));
+  if (expired.open()) possible = expired.leaves;
+  if (auto certain = certain_causes(last, now); !certain.empty()) {
+    const bool all = possible.empty();
+    certain.insert(certain.end(), possible.begin(), possible.end());
+    return CauseSet::of(all ? CauseSet::Relation::joint : CauseSet::Relation::one_of,
+                        std::move(certain));
+  }
+  // Of T1 and T2 one, and nothing else.
+  if (expired.sure) return CauseSet::of(CauseSet::Relation::one_of, std::move(possible));
   const auto add = [&](std::initializer_list<std::string_view> families) {
     const auto more = leaves_of(families);
     possible.insert(possible.end(), more.begin(), more.end());
@@ -127,7 +151,8 @@ CauseSet CacheLadder::rounding(std::uint64_t lost, const Step& last, const Step&
   }
   auto leaves = certain_causes(last, now);
   if (call.after_compaction) leaves.push_back(Leaf::compaction);
-  if (may_have_expired(last, now)) leaves.push_back(expiry_of(last, now));
+  const Expiry expired = expiry_of(last, now);
+  leaves.insert(leaves.end(), expired.leaves.begin(), expired.leaves.end());
   leaves.push_back(Leaf::granularity);
   return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
 }
@@ -182,7 +207,8 @@ void CacheLadder::find_losses(Finding& finding, const Chain& chain, const Step& 
   const Step& last = chain.last;
   const CacheRules& rules = *last.rules;
   const std::uint64_t read = std::min(call.read(), now.input);
-  finding.since = last.start;
+  finding.since = last.sent;
+  finding.expired = expiry_of(last, now).leaves;
   finding.life_s = rules.life_s(last.ttl).least;
   const std::uint64_t common = std::min(last.cached, now.input);
   if (!call.usage.cache_read) {
@@ -203,17 +229,22 @@ void CacheLadder::find_losses(Finding& finding, const Chain& chain, const Step& 
   finding.reusable = short_of_it ? common : servable(common, rules);
   if (read >= finding.reusable) return;
   const std::uint64_t lost = finding.reusable - read;
-  finding.lost.emplace_back(short_of_it               ? too_short(last, now, call)
-                            : lost < tolerance(rules) ? rounding(lost, last, now, call)
-                                                      : explain(chain, now, call),
-                            lost);
+  const bool rest = lost < tolerance(rules);
+  CauseSet causes = short_of_it           ? too_short(last, now, call)
+                    : rest && rules.known ? rounding(lost, last, now, call)
+                                          : explain(chain, now, call);
+  if (!short_of_it && rest && !rules.known) {
+    causes.leaves.push_back(Leaf::granularity);
+    causes = CauseSet::of(CauseSet::Relation::one_of, std::move(causes.leaves));
+  }
+  finding.lost.emplace_back(std::move(causes), lost);
 }
 
 CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& rules) {
   const std::uint64_t input = *call.input();
   const std::uint64_t read = std::min(call.read(), input);
   Chain& chain = chain_of(call);
-  Step now{call.start,
+  Step now{call.sent(),
            call.first_byte,
            call.end,
            input,
@@ -243,7 +274,7 @@ void CacheLadder::pass(const CacheCall& call) {
   // What lies before a compaction, or in another scope, is not what the next call goes on from.
   if (!same || call.after_compaction) last.cached = 0;
   last.cached_known = false;
-  last.start = call.start;
+  last.sent = call.sent();
   last.first_byte = call.first_byte;
   last.end = call.end;
   last.model = call.scope.model;

@@ -13,13 +13,31 @@
 
 namespace daybook::replay {
 
+/// Whether what a call left had expired when the next one was sent.
+struct Expiry {
+  bool sure = false;
+  std::vector<Leaf> leaves;  // T1, T2: which it was, or may have been; empty: it lived
+
+  /// Exactly one cause, for sure.
+  bool decided() const { return sure && leaves.size() == 1; }
+  /// There may have been none, or it may have been the other.
+  bool open() const { return !leaves.empty() && !decided(); }
+};
+/// `end`: of the answer that the call before got; 0: not known.
+/// "320 s since the last use, lives 300 s"; with two ends where they are not the same.
+std::string expiry_detail(const TimeGap& gap, const RuleRange& life_s);
+/// Whole seconds: "320", or "285 to 320".
+std::string seconds_text(const TimeGap& gap);
+Expiry expiry(const TimeGap& gap, std::int64_t end, const TimeSpan& now, const RuleRange& life_s);
+
 class CacheLadder {
  public:
   struct Finding {
     std::uint64_t reusable = 0;  // what could have been read
     bool first = false;          // of its chain
-    std::int64_t since = 0;      // start of the call before; 0: not known
+    TimeSpan since;              // when the call before was sent
     std::uint64_t life_s = 0;    // of what the call before left; 0: there is none
+    std::vector<Leaf> expired;   // T1, T2: which of them may be a cause; empty: none
     bool contradicted = false;   // read more than any call of its scope is known to have left
     std::vector<std::pair<CauseSet, std::uint64_t>> lost;
   };
@@ -32,7 +50,7 @@ class CacheLadder {
 
  private:
   struct Step {
-    std::int64_t start = 0;
+    TimeSpan sent;
     std::int64_t first_byte = 0;
     std::int64_t end = 0;
     std::uint64_t input = 0;
@@ -54,9 +72,8 @@ class CacheLadder {
   };
 
   CauseSet explain(const Chain& chain, const Step& now, const CacheCall& call) const;
+  static Expiry expiry_of(const Step& last, const Step& now);
   static std::vector<Leaf> certain_causes(const Step& last, const Step& now);
-  static bool may_have_expired(const Step& last, const Step& now);
-  static Leaf expiry_of(const Step& last, const Step& now);
   static CauseSet rounding(std::uint64_t lost, const Step& last, const Step& now,
                            const CacheCall& call);
   static CauseSet too_short(const Step& last, const Step& now, const CacheCall& call);

@@ -221,10 +221,9 @@ CallMoney money_of(const CallVerdict& verdict, const CallPrice& price) {
 
 std::optional<KeepWarm> keep_warm(const CallVerdict& verdict, const CallMoney& money) {
   constexpr std::int64_t kSecond = 1'000'000'000;
-  const std::int64_t gap = verdict.call->start - verdict.since;
-  if (verdict.since == 0 || verdict.call->start == 0 || gap < 0 || verdict.life_s == 0) return {};
-  if (!money.priced) return {};
-  const auto pings = static_cast<std::uint64_t>(gap / kSecond) / verdict.life_s;
+  const auto gap = verdict.gap();
+  if (!gap || gap->most < 0 || verdict.life_s == 0 || !money.priced) return {};
+  const auto pings = static_cast<std::uint64_t>(gap->most / kSecond) / verdict.life_s;
   return KeepWarm{pings, money.ping * pings};
 }
 

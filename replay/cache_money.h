@@ -81,7 +81,8 @@ struct KeepWarm {
   std::uint64_t pings = 0;
   Money cost;
 };
-/// Nothing when times, lifetime or prices are not known.
+/// For the longest that the gap can have been. Nothing when times, lifetime or prices are not
+/// known.
 std::optional<KeepWarm> keep_warm(const CallVerdict& verdict, const CallMoney& money);
 
 /// Tokens of the classes that are not reads.

@@ -94,7 +94,7 @@ void CacheReport::add(const CallVerdict& verdict, const CallMoney& money) {
     }
   }
   if (money.priced) note_hours(verdict, money);
-  latest_start_[chain_of(call)] = call.start;
+  latest_start_[chain_of(call)] = call.sent();
   if (const auto label = vendor_verdict(call.verdict)) {
     ++vendor[{label->label, compare(*label, verdict)}];
   }
@@ -130,10 +130,11 @@ void CacheReport::note_hours(const CallVerdict& verdict, const CallMoney& money)
   if (money.hour_extra) sum.extra += *money.hour_extra;
   // Behind a longer gap the tokens would have expired as well.
   const auto before = latest_start_.find(chain_of(*verdict.call));
-  const std::int64_t since = verdict.since != 0              ? verdict.since
-                             : before != latest_start_.end() ? before->second
-                                                             : verdict.call->start - kHour;
-  const bool within = verdict.call->start - since < kHour;
+  auto gap = verdict.gap();
+  if (!gap && before != latest_start_.end()) {
+    gap = gap_between(before->second, verdict.call->sent());
+  }
+  const bool within = gap && gap->most < kHour;
   const auto pings = keep_warm(verdict, money);
   for (std::size_t i = 0; i < verdict.lost.size(); ++i) {
     const CauseSet& causes = verdict.lost[i].causes;

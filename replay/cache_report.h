@@ -112,7 +112,7 @@ class CacheReport {
   void note_hours(const CallVerdict& verdict, const CallMoney& money);
 
   std::size_t kept_;
-  std::map<std::string, std::int64_t> latest_start_;  // by session and lineage
+  std::map<std::string, TimeSpan> latest_start_;  // by session and lineage
   std::vector<CostlyCall> costly_;
 };
 

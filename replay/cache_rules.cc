@@ -49,6 +49,7 @@ class RuleReader {
     boolean("reports_writes", out.reports_writes);
     boolean("exact_resend", out.exact_resend);
     boolean("strips_reasoning", out.strips_reasoning);
+    boolean("known", out.known);
     if (const toml::table* scope = sub_table("scope")) {
       RuleReader reader(*scope, file_);
       for (std::size_t i = 0; i < kScopeParts; ++i) {

@@ -45,6 +45,7 @@ struct CacheRules {
   bool reports_writes = false;
   bool exact_resend = false;  // a request sent again is read whole, whatever the granularity
   bool strips_reasoning = false;
+  bool known = true;  // false: nobody's rules, only what any cache may do
   RuleTruth scope[kScopeParts] = {};
   std::map<std::string, CacheArea, std::less<>> params;
 
@@ -62,6 +63,8 @@ class CacheRuleBook {
 
   const CacheRules& rules(std::string_view provider, std::string_view kind,
                           std::string_view model) const;
+  /// Whether the provider of such a call has rules of its own.
+  bool knows(const CacheCall& call) const { return rules(call).known; }
   const CacheRules& rules(const CacheCall& call) const {
     return rules(call.scope.provider, call.provider_kind, call.scope.model);
   }

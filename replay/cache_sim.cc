@@ -71,6 +71,11 @@ Digest layout_key(const Digest& seed, const CacheCall& call, const CacheRules& r
   return key;
 }
 
+/// When the later of two requests was sent.
+TimeSpan later_of(const TimeSpan& a, const TimeSpan& b) {
+  return {std::max(a.earliest, b.earliest), std::max(a.latest, b.latest)};
+}
+
 std::uint64_t floored(std::uint64_t tokens, std::uint64_t block) {
   return block <= 1 ? tokens : tokens - tokens % block;
 }
@@ -97,8 +102,8 @@ struct PromptChains {
   }
 };
 
-std::vector<CacheWorld> worlds_of(const CacheRules& rules) {
-  const bool life = !rules.ttl_s.settled() || !rules.ttl_1h_s.settled();
+std::vector<CacheWorld> worlds_of(const CacheRules& rules, bool open_life) {
+  const bool life = open_life || !rules.ttl_s.settled() || !rules.ttl_1h_s.settled();
   const bool scopes =
       std::ranges::any_of(rules.scope, [](RuleTruth truth) { return truth == RuleTruth::maybe; });
   std::vector<CacheWorld> worlds = {{}};
@@ -271,24 +276,28 @@ std::optional<CacheEntry> CacheStore::find(const Digest& prefix, schema::CacheTt
   std::optional<CacheEntry> best;
   for (const CacheEntry& entry : found->second.entries) {
     if (rules.ttl_flip_misses && entry.ttl != ttl) continue;
-    if (!best || entry.touched > best->touched) best = entry;
+    if (!best || entry.touched.latest > best->touched.latest) best = entry;
   }
   if (best && !found->second.next.empty()) {
-    best->touched = latest_use(found->second, std::numeric_limits<std::int64_t>::max(), nullptr);
+    constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+    best->touched = {latest_use(found->second, &TimeSpan::earliest, kAll, nullptr),
+                     latest_use(found->second, &TimeSpan::latest, kAll, nullptr)};
   }
   return best;
 }
 
 bool CacheStore::alive(const Digest& prefix, schema::CacheTtl ttl, const CacheRules& rules,
-                       std::int64_t start, const ReadOptions& options) const {
+                       const TimeSpan& sent, const ReadOptions& options) const {
   const auto usable = [&](const CacheEntry& entry) {
     if (rules.ttl_flip_misses && entry.ttl != ttl) return false;
     const RuleRange life = rules.life_s(entry.ttl);
-    const std::uint64_t seconds = options.world.short_life ? life.least : life.most;
-    const bool lives =
-        options.ignore_life || start - entry.touched < static_cast<std::int64_t>(seconds) * kSecond;
-    const bool readable =
-        options.ignore_readable || !rules.readable_at_first_byte || entry.readable_at <= start;
+    const bool early = options.world.short_life;
+    const std::int64_t gap =
+        early ? sent.latest - entry.touched.earliest : sent.earliest - entry.touched.latest;
+    const auto seconds = static_cast<std::int64_t>(early ? life.least : life.most);
+    const bool lives = options.ignore_life || gap < seconds * kSecond;
+    const bool readable = options.ignore_readable || !rules.readable_at_first_byte ||
+                          entry.readable_at <= sent.latest;
     return lives && readable;
   };
   if (options.assumed && options.assumed->first == prefix && usable(options.assumed->second)) {
@@ -298,8 +307,9 @@ bool CacheStore::alive(const Digest& prefix, schema::CacheTtl ttl, const CacheRu
   return found != places_.end() && std::ranges::any_of(found->second.entries, usable);
 }
 
-CacheRead CacheStore::read_marks(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
-                                 const ReadOptions& options, const TokenScale& scale) const {
+CacheRead CacheStore::read_marks(const Prompt& prompt, const CacheRules& rules,
+                                 const TimeSpan& sent, const ReadOptions& options,
+                                 const TokenScale& scale) const {
   const std::uint64_t back =
       options.world.near_lookback ? rules.lookback.least : rules.lookback.most;
   std::optional<std::size_t> best;
@@ -309,7 +319,7 @@ CacheRead CacheStore::read_marks(const Prompt& prompt, const CacheRules& rules, 
       const PromptPoint& point = prompt.points[i - 1];
       if (back != 0 && from - point.blocks >= back) break;
       if (best && i - 1 <= *best) break;
-      if (alive(point.cache, mark->ttl, rules, start, options)) {
+      if (alive(point.cache, mark->ttl, rules, sent, options)) {
         best = i - 1;
         break;
       }
@@ -321,7 +331,7 @@ CacheRead CacheStore::read_marks(const Prompt& prompt, const CacheRules& rules, 
 }
 
 CacheRead CacheStore::read_endings(const Prompt& prompt, const CacheRules& rules,
-                                   std::int64_t start, const ReadOptions& options,
+                                   const TimeSpan& sent, const ReadOptions& options,
                                    const TokenScale& scale) const {
   const std::uint64_t back =
       options.world.near_lookback ? rules.lookback.least : rules.lookback.most;
@@ -330,7 +340,7 @@ CacheRead CacheStore::read_endings(const Prompt& prompt, const CacheRules& rules
     const PromptPoint& point = prompt.points[i - 1];
     if (!point.message) break;
     if (back != 0 && seen++ == back) break;
-    if (alive(point.cache, schema::CacheTtl::none, rules, start, options)) {
+    if (alive(point.cache, schema::CacheTtl::none, rules, sent, options)) {
       const TokenCount count = scale.at(prompt, i - 1);
       return {count.tokens, count.least, count.most, i - 1};
     }
@@ -338,16 +348,16 @@ CacheRead CacheStore::read_endings(const Prompt& prompt, const CacheRules& rules
   return {};
 }
 
-/// When a place was last used, be it for a longer prefix: the latest use, or the first found that
-/// is `enough`. `except`: one of the next places that is known to be older.
-std::int64_t CacheStore::latest_use(const Place& place, std::int64_t enough,
-                                    const Digest* except) const {
+/// When a place was last used, be it for a longer prefix, by one end of the times: the latest use,
+/// or the first found that is `enough`. `except`: one of the next places that is known to be older.
+std::int64_t CacheStore::latest_use(const Place& place, std::int64_t TimeSpan::*end,
+                                    std::int64_t enough, const Digest* except) const {
   std::int64_t latest = std::numeric_limits<std::int64_t>::min();
   std::vector<const Place*> open = {&place};
   while (!open.empty()) {
     const Place* at = open.back();
     open.pop_back();
-    for (const CacheEntry& entry : at->entries) latest = std::max(latest, entry.touched);
+    for (const CacheEntry& entry : at->entries) latest = std::max(latest, entry.touched.*end);
     if (latest >= enough) break;
     for (const Digest& next : at->next) {
       if (at == &place && except != nullptr && next == *except) continue;
@@ -362,11 +372,13 @@ std::int64_t CacheStore::latest_use(const Place& place, std::int64_t enough,
 /// How many points of the prompt can be read, where any prefix counts; nothing: not even what
 /// stands before the first.
 std::optional<std::size_t> CacheStore::longest_prefix(const Prompt& prompt, const CacheRules& rules,
-                                                      std::int64_t start,
+                                                      const TimeSpan& sent,
                                                       const ReadOptions& options) const {
   const RuleRange life = rules.life_s(schema::CacheTtl::none);
-  const std::uint64_t seconds = options.world.short_life ? life.least : life.most;
-  const std::int64_t enough = start - static_cast<std::int64_t>(seconds) * kSecond + 1;
+  const bool early = options.world.short_life;
+  const auto seconds = static_cast<std::int64_t>(early ? life.least : life.most);
+  const std::int64_t enough = (early ? sent.latest : sent.earliest) - seconds * kSecond + 1;
+  const auto end = early ? &TimeSpan::earliest : &TimeSpan::latest;
   bool lives = options.ignore_life;
   const Digest* below = nullptr;
   for (std::size_t i = prompt.points.size() + 1; i-- > 0;) {
@@ -374,18 +386,19 @@ std::optional<std::size_t> CacheStore::longest_prefix(const Prompt& prompt, cons
     const auto found = places_.find(prefix);
     if (found == places_.end()) continue;
     // Whoever used a longer one used this one.
-    lives = lives || latest_use(found->second, enough, below) >= enough;
+    lives = lives || latest_use(found->second, end, enough, below) >= enough;
     below = &prefix;
     const bool readable = options.ignore_readable || !rules.readable_at_first_byte ||
-                          found->second.entries.front().readable_at <= start;
+                          found->second.entries.front().readable_at <= sent.latest;
     if (lives && readable) return i;
   }
   return std::nullopt;
 }
 
-CacheRead CacheStore::read_prefix(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
-                                  const ReadOptions& options, const TokenScale& scale) const {
-  const auto longest = longest_prefix(prompt, rules, start, options);
+CacheRead CacheStore::read_prefix(const Prompt& prompt, const CacheRules& rules,
+                                  const TimeSpan& sent, const ReadOptions& options,
+                                  const TokenScale& scale) const {
+  const auto longest = longest_prefix(prompt, rules, sent, options);
   const std::size_t length = longest.value_or(0);
   CacheRead read;
   const bool whole = length == prompt.points.size();
@@ -402,18 +415,18 @@ CacheRead CacheStore::read_prefix(const Prompt& prompt, const CacheRules& rules,
   return read;
 }
 
-CacheRead CacheStore::read(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+CacheRead CacheStore::read(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
                            const ReadOptions& options, const TokenScale& scale) const {
   CacheRead read;
   switch (rules.lookup) {
     case CacheLookup::markers:
-      read = read_marks(prompt, rules, start, options, scale);
+      read = read_marks(prompt, rules, sent, options, scale);
       break;
     case CacheLookup::endings:
-      read = read_endings(prompt, rules, start, options, scale);
+      read = read_endings(prompt, rules, sent, options, scale);
       break;
     case CacheLookup::prefix:
-      read = read_prefix(prompt, rules, start, options, scale);
+      read = read_prefix(prompt, rules, sent, options, scale);
       break;
   }
   const std::uint64_t minimum =
@@ -429,28 +442,28 @@ CacheRead CacheStore::read(const Prompt& prompt, const CacheRules& rules, std::i
 }
 
 void CacheStore::touch(const Digest& prefix, schema::CacheTtl ttl, const CacheRules& rules,
-                       std::int64_t start, std::int64_t first_byte) {
+                       const TimeSpan& sent, std::int64_t first_byte) {
   auto& entries = places_[prefix].entries;
   const auto found =
       std::ranges::find_if(entries, [&](const CacheEntry& entry) { return entry.ttl == ttl; });
   if (found == entries.end()) {
-    entries.push_back({start, first_byte, ttl});
+    entries.push_back({sent, first_byte, ttl});
     return;
   }
   const auto life = static_cast<std::int64_t>(rules.life_s(ttl).most) * kSecond;
-  const bool lives = start - found->touched < life;
+  const bool lives = sent.earliest - found->touched.latest < life;
   found->readable_at = lives ? std::min(found->readable_at, first_byte) : first_byte;
-  found->touched = std::max(found->touched, start);
+  found->touched = later_of(found->touched, sent);
 }
 
 /// Leaves every prefix of the prompt. Of those that were there, only the longest that lives is
 /// noted as used: the shorter ones are by that.
-void CacheStore::write_prefix(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+void CacheStore::write_prefix(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
                               std::int64_t first_byte) {
   const auto prefix = [&](std::size_t i) -> const Digest& {
     return i == 0 ? prompt.seed : prompt.points[i - 1].cache;
   };
-  const CacheEntry fresh{start, first_byte, schema::CacheTtl::none};
+  const CacheEntry fresh{sent, first_byte, schema::CacheTtl::none};
   const auto life = static_cast<std::int64_t>(rules.life_s(schema::CacheTtl::none).most) * kSecond;
   std::size_t known = prompt.points.size() + 1;  // prefixes that are there
   while (known > 0 && !places_.contains(prefix(known - 1))) --known;
@@ -458,13 +471,14 @@ void CacheStore::write_prefix(const Prompt& prompt, const CacheRules& rules, std
   const Digest* below = nullptr;
   while (living > 0) {
     const Place& place = places_.at(prefix(living - 1));
-    if (latest_use(place, start - life + 1, below) > start - life) break;
+    const std::int64_t dead = sent.earliest - life;
+    if (latest_use(place, &TimeSpan::latest, dead + 1, below) > dead) break;
     below = &prefix(--living);
   }
   for (std::size_t i = living; i < known; ++i) places_.at(prefix(i)).entries = {fresh};
   for (std::size_t i = living; i > 0; --i) {
     CacheEntry& entry = places_.at(prefix(i - 1)).entries.front();
-    if (i == living) entry.touched = std::max(entry.touched, start);
+    if (i == living) entry.touched = later_of(entry.touched, sent);
     // Shorter ones can be read no later.
     if (entry.readable_at <= first_byte) break;
     entry.readable_at = first_byte;
@@ -475,25 +489,26 @@ void CacheStore::write_prefix(const Prompt& prompt, const CacheRules& rules, std
   }
 }
 
-void CacheStore::write(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+void CacheStore::write(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
                        std::int64_t first_byte, const CacheRead& read) {
   if (rules.lookup == CacheLookup::prefix) {
-    write_prefix(prompt, rules, start, first_byte);
+    write_prefix(prompt, rules, sent, first_byte);
   } else {
     if (read.point) {
       const auto found = places_.find(prompt.points[*read.point].cache);
       if (found != places_.end()) {
         for (CacheEntry& entry : found->second.entries) {
           const auto life = static_cast<std::int64_t>(rules.life_s(entry.ttl).most) * kSecond;
-          if (start - entry.touched < life) entry.touched = std::max(entry.touched, start);
+          if (sent.earliest - entry.touched.latest >= life) continue;
+          entry.touched = later_of(entry.touched, sent);
         }
       }
     }
     for (const CacheMark& mark : written_at(prompt, rules)) {
-      touch(prompt.points[mark.segment].cache, mark.ttl, rules, start, first_byte);
+      touch(prompt.points[mark.segment].cache, mark.ttl, rules, sent, first_byte);
     }
   }
-  if (places_.size() > sweep_at_) forget_dead(start);
+  if (places_.size() > sweep_at_) forget_dead(sent.latest);
 }
 
 void CacheStore::forget_dead(std::int64_t now) {
@@ -505,11 +520,11 @@ void CacheStore::forget_dead(std::int64_t now) {
   for (auto& [prefix, place] : places_) {
     if (place.next.empty()) {
       std::erase_if(place.entries, [&](const CacheEntry& entry) {
-        return now - entry.touched > kLongestLife_s * kSecond;
+        return now - entry.touched.latest > kLongestLife_s * kSecond;
       });
     }
     const bool lives = std::ranges::any_of(place.entries, [&](const CacheEntry& entry) {
-      return now - entry.touched <= kLongestLife_s * kSecond;
+      return now - entry.touched.latest <= kLongestLife_s * kSecond;
     });
     // What a prefix that lives begins with lives, too.
     Digest at = prefix;

@@ -15,14 +15,16 @@ namespace daybook::replay {
 /// One way things may be where the rules leave several open.
 struct CacheWorld {
   bool high_minimum = false;   // the greatest minimum instead of the least
-  bool short_life = false;     // entries die as early as they may
+  bool short_life = false;     // entries die as early as they may: of the least life, and of what
+                               // may have been the longest gap
   bool near_lookback = false;  // the shortest lookback
   bool maybe_scopes = false;   // scopes of which it is not known count
   bool operator==(const CacheWorld&) const = default;
 };
 
-/// Every way that `rules` leave open, the one with the most hits first.
-std::vector<CacheWorld> worlds_of(const CacheRules& rules);
+/// Every way that `rules` leave open, the one with the most hits first. `open_life`: as times that
+/// are not known exactly leave open what has expired.
+std::vector<CacheWorld> worlds_of(const CacheRules& rules, bool open_life = false);
 
 /// The end of a segment within a prompt.
 struct PromptPoint {
@@ -86,7 +88,7 @@ class TokenScale {
 };
 
 struct CacheEntry {
-  std::int64_t touched = 0;      // start of the request that last wrote or read it
+  TimeSpan touched;              // when the request that last wrote or read it was sent
   std::int64_t readable_at = 0;  // first byte of the answer that wrote it
   schema::CacheTtl ttl = schema::CacheTtl::none;
 };
@@ -113,10 +115,10 @@ struct CacheRead {
 /// Entries of all scopes: their hashes tell them apart.
 class CacheStore {
  public:
-  CacheRead read(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+  CacheRead read(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
                  const ReadOptions& options, const TokenScale& scale) const;
   /// What the request leaves behind; also refreshes what it read.
-  void write(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+  void write(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
              std::int64_t first_byte, const CacheRead& read);
   /// The entry of a prefix, of this lifetime when the rules tell lifetimes apart.
   std::optional<CacheEntry> find(const Digest& prefix, schema::CacheTtl ttl,
@@ -136,19 +138,20 @@ class CacheStore {
   using Places = std::unordered_map<Digest, Place, Hash>;
 
   bool alive(const Digest& prefix, schema::CacheTtl ttl, const CacheRules& rules,
-             std::int64_t start, const ReadOptions& options) const;
-  CacheRead read_marks(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+             const TimeSpan& sent, const ReadOptions& options) const;
+  CacheRead read_marks(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
                        const ReadOptions& options, const TokenScale& scale) const;
-  CacheRead read_endings(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+  CacheRead read_endings(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
                          const ReadOptions& options, const TokenScale& scale) const;
-  CacheRead read_prefix(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+  CacheRead read_prefix(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
                         const ReadOptions& options, const TokenScale& scale) const;
   void touch(const Digest& prefix, schema::CacheTtl ttl, const CacheRules& rules,
-             std::int64_t start, std::int64_t first_byte);
-  std::int64_t latest_use(const Place& place, std::int64_t enough, const Digest* except) const;
+             const TimeSpan& sent, std::int64_t first_byte);
+  std::int64_t latest_use(const Place& place, std::int64_t TimeSpan::*end, std::int64_t enough,
+                          const Digest* except) const;
   std::optional<std::size_t> longest_prefix(const Prompt& prompt, const CacheRules& rules,
-                                            std::int64_t start, const ReadOptions& options) const;
-  void write_prefix(const Prompt& prompt, const CacheRules& rules, std::int64_t start,
+                                            const TimeSpan& sent, const ReadOptions& options) const;
+  void write_prefix(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
                     std::int64_t first_byte);
   void forget_dead(std::int64_t now);
 

@@ -139,27 +139,44 @@ void CacheTrial::find_time_causes() {
   const schema::CacheTtl ttl = marked && before_rules_.lookup == CacheLookup::markers
                                    ? before_prompt_.marks.back().ttl
                                    : schema::CacheTtl::none;
-  CacheEntry entry{before_.start, before_.first_byte, ttl};
+  CacheEntry entry{before_.sent(), before_.first_byte, ttl};
   if (const auto found = store_.find(before_prompt_.points[point].cache, ttl, before_rules_)) {
     entry = *found;
   }
-  const auto life = static_cast<std::int64_t>(before_rules_.life_s(entry.ttl).least) * kSecond;
-  const std::int64_t gap = now_.start - entry.touched;
   // Without a time nothing says that anything expired, or was not there yet.
-  if (now_.start == 0 || entry.touched == 0) return;
-  if (gap >= life) {
-    const bool generating = before_.end != 0 && now_.start - before_.end < life;
-    causes_.push_back(
-        {generating ? Leaf::ttl_by_generation : Leaf::ttl,
-         fmt::format("{} s since the last use, lives {} s", gap / kSecond, life / kSecond),
-         std::nullopt, std::nullopt});
-  }
-  if (before_rules_.readable_at_first_byte && entry.readable_at > now_.start) {
+  const TimeSpan now = now_.sent();
+  if (!now.known() || !entry.touched.known()) return;
+  note_expiry(entry);
+  if (before_rules_.readable_at_first_byte && entry.readable_at > now.latest) {
     causes_.push_back({Leaf::concurrency,
                        fmt::format("started {} ms before the first byte of the call that writes it",
-                                   (entry.readable_at - now_.start) / 1'000'000),
+                                   (entry.readable_at - now.latest) / 1'000'000),
                        std::nullopt, std::nullopt});
   }
+}
+
+void CacheTrial::note_expiry(const CacheEntry& entry) {
+  const TimeGap gap = *gap_between(entry.touched, now_.sent());
+  const RuleRange life = before_rules_.life_s(entry.ttl);
+  expiry_ = expiry(gap, before_.end, now_.sent(), life);
+  if (expiry_.leaves.empty()) return;
+  open_expiry_ = now_.evidence != schema::Evidence::exact && expiry_.open();
+  if (open_expiry_ && !expiry_.sure && !may_be_dead()) {
+    expiry_ = {};
+    open_expiry_ = false;
+    return;
+  }
+  causes_.push_back({expiry_.leaves.front(), expiry_detail(gap, life), std::nullopt, std::nullopt});
+}
+
+/// Whether the call could have read as much as it did, had everything expired that may have.
+bool CacheTrial::may_be_dead() {
+  const std::uint64_t actual = now_.read();
+  for (const CacheWorld& world : worlds()) {
+    world_ = world;
+    if (world.short_life && read(0, false).most >= actual) return true;
+  }
+  return false;
 }
 
 /// Whether the call's markers find the baseline's entry, everything else repaired.
@@ -264,7 +281,7 @@ CacheRead CacheTrial::read(Mask mask, bool fine) {
   ReadOptions options;
   options.world = world_;
   options.ignore_granularity = fine;
-  options.ignore_life = options.ignore_readable = now_.start == 0 || before_.start == 0;
+  options.ignore_life = options.ignore_readable = !now_.sent().known() || !before_.sent().known();
   LayoutOptions how{world_.maybe_scopes, std::nullopt};
   for (std::size_t i = 0; i < causes_.size(); ++i) {
     if ((mask & (Mask{1} << std::min(i, kMostCauses - 1))) == 0) continue;
@@ -282,13 +299,13 @@ CacheRead CacheTrial::read(Mask mask, bool fine) {
       mark_well(call, goal, ttl);
       if (!any || before_prompt_.marks.back().segment < goal) {
         const Prompt before = layout(before_, before_rules_, {world_.maybe_scopes, std::nullopt});
-        const CacheEntry entry{before_.start, before_.first_byte, ttl};
+        const CacheEntry entry{before_.sent(), before_.first_byte, ttl};
         options.assumed = std::pair(before.points[goal].cache, entry);
       }
     }
   }
   const CacheRules& rules = rules_for(call);
-  return store_.read(layout(call, rules, how), rules, now_.start, options, scale_);
+  return store_.read(layout(call, rules, how), rules, now_.sent(), options, scale_);
 }
 
 std::uint64_t CacheTrial::reach(Mask mask) {
@@ -306,7 +323,7 @@ void CacheTrial::choose_world() {
   const std::uint64_t actual = now_.read();
   std::optional<std::uint64_t> nearest;
   CacheWorld best;
-  for (const CacheWorld& world : worlds_of(rules_)) {
+  for (const CacheWorld& world : worlds()) {
     world_ = world;
     const CacheRead predicted = read(0, false);
     const std::uint64_t off = predicted.allows(actual)   ? 0
@@ -320,16 +337,20 @@ void CacheTrial::choose_world() {
   world_ = best;
 }
 
-/// Where the transcript ends, several things that it does not show can be the cause.
 CauseSet CacheTrial::undecided(std::uint64_t actual) const {
   if (now_.evidence == schema::Evidence::exact) return CauseSet::sole(Leaf::provider);
+  return CauseSet::of(CauseSet::Relation::one_of, unseen_causes(actual));
+}
+
+/// Where the transcript ends, several things that it does not show can be the cause.
+std::vector<Leaf> CacheTrial::unseen_causes(std::uint64_t actual) const {
   const bool left_nothing = before_rules_.reports_writes && before_.usage.cache_read == 0U &&
                             before_.usage.cache_write == 0U;
   if (left_nothing && !cold_) {
     auto leaves = leaves_of({"P6.missing", "U1"});
     const bool short_of_it = before_.input().value_or(0) < before_rules_.min_tokens.most;
     if (short_of_it) leaves.push_back(Leaf::below_minimum);
-    return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
+    return leaves;
   }
   const Prompt prompt = layout(now_, rules_, {});
   const bool before_messages = prompt.points.empty() || actual < scale_.at(prompt, 0).least;
@@ -344,15 +365,39 @@ CauseSet CacheTrial::undecided(std::uint64_t actual) const {
     const auto cut = leaves_of({"E2", "E3", "P4.deleted"});
     leaves.insert(leaves.end(), cut.begin(), cut.end());
   }
-  return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
+  return leaves;
+}
+
+/// Where nothing says whether the cache had expired, it may be that or what else is known or, when
+/// nothing else is, what the transcript does not show.
+void CacheTrial::leave_open(CachePortion& portion) const {
+  using Relation = CauseSet::Relation;
+  static constexpr Leaf kWhatever[] = {Leaf::below_minimum, Leaf::granularity, Leaf::unmeasured,
+                                       Leaf::compaction};
+  CauseSet& causes = portion.causes;
+  const bool alone = causes.relation == Relation::sole;
+  if (alone && std::ranges::find(kWhatever, causes.leaves.front()) != std::end(kWhatever)) return;
+  std::vector<Leaf> leaves = causes.leaves;
+  const bool only_expired = alone && causes.leaves.front() == expiry_.leaves.front();
+  if (only_expired && !expiry_.sure) {
+    const auto more = unseen_causes(now_.read());
+    leaves.insert(leaves.end(), more.begin(), more.end());
+  }
+  leaves.insert(leaves.end(), expiry_.leaves.begin(), expiry_.leaves.end());
+  portion.causes = CauseSet::of(Relation::one_of, std::move(leaves));
+  portion.shares.clear();
 }
 
 /// Of less than a block, of which nothing was read. From the smallest block on it may also be a
 /// difference that kept it from being read.
 CauseSet CacheTrial::rounding(std::uint64_t tokens, const CacheRules& rules) const {
   const bool sure = now_.read() > 0 || tokens < std::max<std::uint64_t>(rules.granularity.least, 1);
-  if (sure || causes_.empty()) return CauseSet::sole(Leaf::granularity);
+  if (rules.known && (sure || causes_.empty())) return CauseSet::sole(Leaf::granularity);
   std::vector<Leaf> leaves = {Leaf::granularity};
+  if (!rules.known) {
+    const auto other = undecided(now_.read()).leaves;
+    leaves.insert(leaves.end(), other.begin(), other.end());
+  }
   for (const CacheCause& cause : causes_) leaves.push_back(cause.leaf);
   return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
 }
@@ -442,6 +487,7 @@ TrialResult CacheTrial::run() {
   if (const std::uint64_t rest = std::min(raw - std::min(raw, top), block - 1); rest > 0) {
     result.lost.push_back({rounding(rest, served_by), rest, {}});
   }
+  if (open_expiry_) std::ranges::for_each(result.lost, [&](auto& each) { leave_open(each); });
   return result;
 }
 

@@ -31,7 +31,11 @@ class CacheTrial {
   void find_causes();
   void find_marker_cause();
   void find_time_causes();
+  void note_expiry(const CacheEntry& entry);
+  bool may_be_dead();
   void choose_world();
+  std::vector<CacheWorld> worlds() const { return worlds_of(rules_, open_expiry_); }
+  void leave_open(CachePortion& portion) const;
   CacheCall repaired(Mask mask) const;
   void repair(CacheCall& call, Leaf leaf) const;
   void mark_well(CacheCall& call, std::size_t goal, schema::CacheTtl ttl) const;
@@ -41,6 +45,7 @@ class CacheTrial {
   std::vector<CachePortion> split(std::uint64_t from, std::uint64_t ideal);
   CachePortion portion(std::uint64_t level, std::uint64_t tokens);
   CauseSet undecided(std::uint64_t read) const;
+  std::vector<Leaf> unseen_causes(std::uint64_t read) const;
   CauseSet rounding(std::uint64_t tokens, const CacheRules& rules) const;
   std::optional<std::size_t> baseline_point() const;
 
@@ -54,7 +59,9 @@ class CacheTrial {
   const SegmentBytes& bytes_;
   CacheWorld world_;
   std::vector<CacheCause> causes_;
-  bool too_short_ = false;  // the baseline is known to be shorter than what is cached
+  Expiry expiry_;
+  bool open_expiry_ = false;  // of a transcript: nothing beside it is decided alone
+  bool too_short_ = false;    // the baseline is known to be shorter than what is cached
   Prompt before_prompt_;
   std::map<Mask, std::uint64_t> reach_;
   /// What is read with nothing repaired: as simulated, as it was.

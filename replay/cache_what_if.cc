@@ -57,7 +57,6 @@ struct CacheReplay::Chain {
   std::uint64_t summaries = 0;
   Rewritten compacted;
   std::shared_ptr<CacheCall> last;  // as sent under the policy
-  std::int64_t last_start = 0;
 };
 
 Result<void> CachePolicy::add(CachePolicy& policy, std::string_view text) {
@@ -71,21 +70,33 @@ Result<void> CachePolicy::add(CachePolicy& policy, std::string_view text) {
   const auto wrong = [&](std::string_view what) {
     return fail(ErrorCode::invalid_argument, fmt::format("--what-if {}: {}", text, what));
   };
+  const auto set = [&](std::uint64_t& into, std::uint64_t number) -> Result<void> {
+    if (into != 0 && into != number) return wrong("another value of this policy is given as well");
+    into = number;
+    return {};
+  };
+  const auto twice = [&] { return wrong("another value of this policy is given as well"); };
   if (name == "model") {
     const auto colon = value.find(':');
     if (colon == std::string_view::npos || colon == 0 || colon + 1 == value.size()) {
       return wrong("name the model as model=PROVIDER:MODEL, such as model=openai:gpt-5.5");
     }
-    policy.provider = value.substr(0, colon);
-    policy.model = value.substr(colon + 1);
+    const std::string provider(value.substr(0, colon)), model(value.substr(colon + 1));
+    if (!policy.model.empty() && (policy.provider != provider || policy.model != model)) {
+      return twice();
+    }
+    policy.provider = provider;
+    policy.model = model;
     return {};
   }
   if (name == "compact") {
-    if (read_number(value, kMostCompactTokens, policy.compact_above)) return {};
+    std::uint64_t above = 0;
+    if (read_number(value, kMostCompactTokens, above)) return set(policy.compact_above, above);
     return wrong("write a number of tokens from 1 on, as in compact=100000");
   }
   if (name == "keep-warm" && !bare) {
-    if (read_number(value, kMostWarm_s, policy.keep_warm_s)) return {};
+    std::uint64_t warm_s = 0;
+    if (read_number(value, kMostWarm_s, warm_s)) return set(policy.keep_warm_s, warm_s);
     return wrong("write a number of seconds from 1 to 2592000, as in keep-warm=3600");
   }
   const bool known = std::ranges::find(kKnown, name) != kKnown.end();
@@ -94,7 +105,7 @@ Result<void> CachePolicy::add(CachePolicy& policy, std::string_view text) {
   policy.stable_tools |= name == "stable-tools";
   policy.stable_system |= name == "stable-system" || name == "no-clock";
   policy.stable_first_message |= name == "no-clock";
-  if (name == "keep-warm") policy.keep_warm_s = kWarmByDefault_s;
+  if (name == "keep-warm") return set(policy.keep_warm_s, kWarmByDefault_s);
   if (known) return {};
   const std::string near = engine::nearest(name, kKnown);
   const bool is_path = text.find('/') != std::string_view::npos || text.ends_with(".jsonl");
@@ -278,20 +289,27 @@ CacheCall CacheReplay::changed(const CacheCall& recorded, Chain& chain, WhatIfCa
 }
 
 /// Requests that read what the last call left, often enough that it does not die.
-void CacheReplay::keep_warm(Chain& chain, const CacheCall& call, WhatIfCall& made) {
+void CacheReplay::keep_warm(Chain& chain, const CacheCall& call, const CacheWorld& world,
+                            WhatIfCall& made) {
   if (!chain.last || chain.last->segments.empty()) return;
   const CacheRules& rules = book_.rules(*chain.last);
   const schema::CacheTtl ttl =
       chain.last->marks.empty() ? schema::CacheTtl::none : chain.last->marks.back().ttl;
   const auto life = static_cast<std::int64_t>(rules.life_s(ttl).least) * kSecond;
   const std::int64_t step = life * 9 / 10;
-  const std::int64_t until = std::min<std::int64_t>(
-      call.start, chain.last_start + static_cast<std::int64_t>(policy_.keep_warm_s) * kSecond);
-  if (call.start - chain.last_start < life) return;
+  const auto gap = gap_between(chain.last->sent(), call.sent());
+  if (!gap) return;
+  const std::int64_t from =
+      world.short_life ? chain.last->sent().earliest : chain.last->sent().latest;
+  const std::int64_t passed = world.short_life ? gap->most : gap->least;
+  if (passed < life) return;
+  const std::int64_t until =
+      from +
+      std::min<std::int64_t>(passed, static_cast<std::int64_t>(policy_.keep_warm_s) * kSecond);
   const Prompt prompt = layout(*chain.last, rules, {});
-  for (std::int64_t at = chain.last_start + step; at < until; at += step) {
-    const CacheRead read = store_.read(prompt, rules, at, {}, scale_);
-    store_.write(prompt, rules, at, at, read);
+  for (std::int64_t at = from + step; at < until; at += step) {
+    const CacheRead read = store_.read(prompt, rules, {at, at}, {}, scale_);
+    store_.write(prompt, rules, {at, at}, at, read);
     ++made.pings;
     made.ping_tokens += scale_.at(prompt, prompt.points.size() - 1).tokens;
   }
@@ -317,17 +335,36 @@ std::uint64_t CacheReplay::learn(const CacheCall& recorded) {
   return tail;
 }
 
-SimulatedUsage CacheReplay::take(const CacheCall& recorded, WhatIfCall& made) {
+CacheWorld CacheReplay::world_of(const CacheCall& call) const {
+  const TimeSpan sent = call.sent();
+  if (sent.earliest == sent.latest && call.start_exact) return {};
+  const CacheRules& rules = book_.rules(call);
+  const Prompt prompt = layout(call, rules, {});
+  if (prompt.points.empty()) return {};
+  ReadOptions late;
+  late.world.short_life = true;
+  const std::uint64_t alive = store_.read(prompt, rules, sent, {}, scale_).tokens;
+  const std::uint64_t dead = store_.read(prompt, rules, sent, late, scale_).tokens;
+  const auto off = [&](std::uint64_t read) {
+    return read > call.read() ? read - call.read() : call.read() - read;
+  };
+  return off(dead) < off(alive) ? late.world : CacheWorld{};
+}
+
+SimulatedUsage CacheReplay::take(const CacheCall& recorded, WhatIfCall& made,
+                                 const CacheWorld& world) {
   Chain& chain = chains_[recorded.session + '\n' + recorded.lineage];
   const std::uint64_t tail = learn(recorded);
   const CacheCall call = changed(recorded, chain, made);
   const CacheRules& rules = book_.rules(call);
-  if (policy_.keep_warm_s != 0) keep_warm(chain, call, made);
+  if (policy_.keep_warm_s != 0) keep_warm(chain, call, world, made);
   const Prompt prompt = layout(call, rules, {});
   SimulatedUsage usage;
   if (prompt.points.empty()) return usage;
   usage.input = scale_.at(prompt, prompt.points.size() - 1).tokens + tail;
-  const CacheRead read = store_.read(prompt, rules, call.start, {}, scale_);
+  ReadOptions options;
+  options.world = world;
+  const CacheRead read = store_.read(prompt, rules, call.sent(), options, scale_);
   usage.read = std::min(read.tokens, usage.input);
   std::uint64_t covered = usage.read;
   if (rules.reports_writes) {
@@ -341,21 +378,22 @@ SimulatedUsage CacheReplay::take(const CacheCall& recorded, WhatIfCall& made) {
   }
   const std::int64_t first_byte = call.first_byte != 0 ? call.first_byte : call.end;
   if (call.answered || call.first_byte != 0) {
-    store_.write(prompt, rules, call.start, std::max(first_byte, call.start), read);
+    store_.write(prompt, rules, call.sent(), std::max(first_byte, call.start), read);
   }
   chain.last = std::make_shared<CacheCall>(call);
-  chain.last_start = call.start;
   return usage;
 }
 
 std::optional<WhatIfCall> WhatIf::take(CacheCall call) {
   if (!call.input() || call.segments.empty()) return std::nullopt;
+  bounds_.narrow(call);
   completer_.complete(call, recorded_.tokens_per_byte());
   WhatIfCall made;
   made.call = std::make_shared<const CacheCall>(std::move(call));
   WhatIfCall as_recorded;
-  made.recorded = recorded_.take(*made.call, as_recorded);
-  made.changed = changed_.take(*made.call, made);
+  const CacheWorld world = recorded_.world_of(*made.call);
+  made.recorded = recorded_.take(*made.call, as_recorded, world);
+  made.changed = changed_.take(*made.call, made, world);
   return made;
 }
 

@@ -21,7 +21,7 @@ struct CachePolicy {
   bool stable_tools = false;   // the first request's tools, for the whole chain
   bool stable_system = false;  // and its system prompt
   bool stable_first_message = false;
-  /// Pings keep the cache alive through gaps of up to this long. 0: none.
+  /// Pings keep the cache alive for this long after a call, or until the next. 0: none.
   std::uint64_t keep_warm_s = 0;
   /// The history is summarised when a request is longer. 0: as recorded.
   std::uint64_t compact_above = 0;
@@ -67,7 +67,9 @@ class CacheReplay {
   CacheReplay(const CacheRuleBook& book, CachePolicy policy);
   ~CacheReplay();
   /// `made` gets usage, pings and summary.
-  SimulatedUsage take(const CacheCall& call, WhatIfCall& made);
+  SimulatedUsage take(const CacheCall& call, WhatIfCall& made, const CacheWorld& world = {});
+  /// Whether the cache had expired, where the times leave it open: as the call's figures tell.
+  CacheWorld world_of(const CacheCall& call) const;
   double tokens_per_byte() const { return scale_.tokens_per_byte(); }
 
  private:
@@ -77,7 +79,7 @@ class CacheReplay {
   void other_model(CacheCall& call) const;
   void keep_stable(CacheCall& call, Chain& chain) const;
   void compact(CacheCall& call, Chain& chain, WhatIfCall& made);
-  void keep_warm(Chain& chain, const CacheCall& call, WhatIfCall& made);
+  void keep_warm(Chain& chain, const CacheCall& call, const CacheWorld& world, WhatIfCall& made);
   std::uint64_t tokens_of(const CacheCall& call) const;
 
   const CacheRuleBook& book_;
@@ -96,6 +98,7 @@ class WhatIf {
   std::optional<WhatIfCall> take(CacheCall call);
 
  private:
+  StartBounds bounds_;
   RequestCompleter completer_;
   CacheReplay recorded_;
   CacheReplay changed_;

@@ -113,8 +113,16 @@ void CallFold::take(const schema::Event& event) {
       return started(*event.payload_as_SessionStarted());
     case schema::Payload::SessionImported:
       return imported(*event.payload_as_SessionImported());
+    case schema::Payload::TurnStarted:
+    case schema::Payload::ToolCompleted:
+      return lead_.line(time_of(event));
+    case schema::Payload::ImportedLine:
+      // What the program wrote for its user is sent, too.
+      if (text_of(event.payload_as_ImportedLine()->type()) == "user") lead_.line(time_of(event));
+      return;
     case schema::Payload::CompactionCommitted: {
       const auto* it = event.payload_as_CompactionCommitted();
+      lead_.line(time_of(event));
       compactions_[copy(it->lineage())] = {given(it->tokens_before()), given(it->tokens_after())};
       return;
     }
@@ -176,6 +184,11 @@ void CallFold::requested(const schema::Event& event, const schema::ModelRequeste
   call.provider_kind = copy(it.provider_kind());
   call.requested_model = copy(it.model());
   call.started_at = time_of(event);
+  if (is_log()) {
+    call.start_exact = false;
+    call.not_before = lead_.take();
+    call.not_after = call.started_at;
+  }
   call.evidence = it.evidence();
   call.head = copy(it.head());
   call.base_version = it.base();
@@ -237,6 +250,9 @@ void CallFold::visit_passes(const schema::Event& event, const schema::Usage& usa
     call.served_model = open_->served_model;
     call.response_id = open_->response_id;
     call.started_at = open_->started_at;
+    call.start_exact = open_->start_exact;
+    call.not_before = open_->not_before;
+    call.not_after = open_->not_after;
     call.evidence = schema::Evidence::usage_only;
     call.usage = std::move(pass);
     call.usage.service_tier = open_->usage.service_tier;

@@ -2,6 +2,7 @@
 // one, or a log that is read without being stored. All of them are the same events.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -66,6 +67,9 @@ struct CallSession {
   std::string project;  // folder it worked in
   std::string agent;
   std::string title;
+
+  /// What --session names, and tables of sessions.
+  const std::string& name() const { return stored.empty() ? id : stored; }
 };
 
 struct Call {
@@ -80,6 +84,12 @@ struct Call {
   std::string served_model;  // "": not told
   std::string response_id;
   std::int64_t started_at = 0;  // UTC ns; 0: not known
+  /// False: started_at is the answer's time, as logs have it. The request was sent before that: by
+  /// `not_after`, and not before `not_before`, when what led to it (a prompt, a tool's result) was
+  /// written.
+  bool start_exact = true;
+  std::int64_t not_before = 0;  // 0: no line tells
+  std::int64_t not_after = 0;   // 0: started_at
   std::int64_t first_byte_at = 0;
   std::int64_t ended_at = 0;
   bool answered = true;  // false: failed or abandoned; may have been billed
@@ -108,6 +118,26 @@ struct Call {
   const std::string& model() const { return served_model.empty() ? requested_model : served_model; }
 };
 
+/// The latest line of a log's session that led to its next request.
+class LeadTime {
+ public:
+  /// A prompt, or a tool's result; 0: the line has no time.
+  void line(std::int64_t at) {
+    if (used_) at_ = 0;
+    used_ = false;
+    at_ = std::max(at_, at);
+  }
+  /// For the request that comes now. One that nothing new led to has the same as the one before.
+  std::int64_t take() {
+    used_ = true;
+    return at_;
+  }
+
+ private:
+  std::int64_t at_ = 0;
+  bool used_ = false;
+};
+
 /// Turns one session's events, in order, into its calls. Damage is the reader's business: a hole
 /// is an event that is not given.
 class CallFold {
@@ -119,6 +149,7 @@ class CallFold {
   void take(const schema::Event& event);
 
  private:
+  bool is_log() const { return session_->kind != "daybook"; }
   void started(const schema::SessionStarted& it);
   void imported(const schema::SessionImported& it);
   void requested(const schema::Event& event, const schema::ModelRequested& it);
@@ -138,6 +169,7 @@ class CallFold {
     std::optional<std::uint64_t> to;
   };
   std::unordered_map<std::string, Compaction> compactions_;  // by lineage, since its last call
+  LeadTime lead_;
   std::set<Uuid> told_;  // calls of an imported session: a log that grew may tell one again
 };
 

@@ -41,11 +41,6 @@ std::uint32_t intern(std::unordered_map<std::string, std::uint32_t>& indexes,
   return found->second;
 }
 
-/// Output as reported, an absent one below zero.
-std::uint64_t output_rank(const StoredCall& call) {
-  return (call.present >> kOutput & 1) != 0 ? std::uint64_t{call.counts[kOutput]} + 1 : 0;
-}
-
 /// Ids are made of times and digests; multiplying spreads those that differ in few bits.
 std::uint64_t hash_of(const Uuid& id) {
   return (id.hi ^ id.lo * 0x9e3779b97f4a7c15U) * 0xd6e8feb86659fd93U;
@@ -73,19 +68,6 @@ bool same_names(const Call& call, const CallNames& it) {
 
 }  // namespace
 
-std::string tools_text(const Call& call) {
-  std::vector<std::string_view> called(call.tools_called.begin(), call.tools_called.end());
-  if (call.usage.web_searches.value_or(0) > 0) called.push_back("web_search");
-  std::ranges::sort(called);
-  called.erase(std::unique(called.begin(), called.end()), called.end());
-  std::string text;
-  for (const std::string_view tool : called) {
-    if (!text.empty()) text += '+';
-    text += tool;
-  }
-  return text;
-}
-
 std::uint32_t CallTable::session_index(const Call& call) {
   if (call.session == last_session_ && last_session_ != nullptr) return last_session_index_;
   static const CallSession kNone;
@@ -112,7 +94,7 @@ std::uint32_t CallTable::names_index(const Call& call) {
 }
 
 std::uint32_t CallTable::tools_index(const Call& call) {
-  std::string text = tools_text(call);
+  const std::string text = called_tools(call);
   return intern(tools_indexes_, tools_, text, text);
 }
 
@@ -149,24 +131,22 @@ CallUsage CallTable::usage_of(const StoredCall& call) const {
   return usage;
 }
 
-struct CallTable::CopyRules {
-  const CallTable& table;
+CopyRank CallTable::rank_of(const StoredCall& call) const {
+  const bool reported = (call.present >> kOutput & 1) != 0;
+  return {reported ? std::uint64_t{call.counts[kOutput]} + 1 : 0, call.authority,
+          tools_of(call).size(), session_of(call).relation == schema::Relation::none};
+}
 
-  CopyRank rank(const StoredCall& it) const {
-    return copy_rank(output_rank(it), it.authority, table.tools_of(it).size(),
-                     table.session_of(it).relation);
-  }
-  std::pair<std::string_view, std::string_view> session(const StoredCall& it) const {
-    const CallSession& session = table.session_of(it);
-    return {session.kind, session.id};
-  }
-  std::int64_t& start(StoredCall& it) const { return it.started_at; }
-  std::int64_t start(const StoredCall& it) const { return it.started_at; }
-  auto rest(const StoredCall& it) const {
-    return std::tuple_cat(session_order(table.session_of(it)), names_order(table.names_of(it)),
-                          std::tie(table.tools_of(it), it.counts, it.present, it.answered));
-  }
-};
+bool CallTable::is_before(const StoredCall& a, const StoredCall& b) const {
+  const auto sessions = [&](const StoredCall& it) { return session_order(session_of(it)); };
+  if (sessions(a) != sessions(b)) return sessions(a) < sessions(b);
+  const auto names = [&](const StoredCall& it) { return names_order(names_of(it)); };
+  if (names(a) != names(b)) return names(a) < names(b);
+  const auto rest = [&](const StoredCall& it) {
+    return std::tie(tools_of(it), it.counts, it.present, it.answered);
+  };
+  return rest(a) < rest(b);
+}
 
 CallTable::Slot& CallTable::slot_of(const Uuid& id, std::uint64_t hash) {
   const std::size_t mask = slots_.size() - 1;
@@ -188,19 +168,64 @@ void CallTable::grow() {
 
 void CallTable::add(const Call& call) {
   if ((calls_.size() + 1) * 10 > slots_.size() * 7) grow();
-  if (!call.again) ++told_;
   StoredCall made = stored(call);
+  starts_.resize(sessions_.size());
+  told_by_.resize(sessions_.size());
+  starts_[made.session].add(made.started_at);
+  if (!call.again) {
+    ++told_;
+    ++told_by_[made.session];
+  }
   Slot& slot = slot_of(call.id, hash_of(call.id));
   if (slot.call == 0) {
     calls_.push_back(made);
     slot.call = static_cast<std::uint32_t>(calls_.size());
     return;
   }
-  ties_.merge(calls_[slot.call - 1], slot.call - 1, made, CopyRules{*this});
+  merge(slot.call - 1, made);
+}
+
+void CallTable::merge(std::uint32_t into, const StoredCall& copy) {
+  StoredCall& kept = calls_[into];
+  const StoredCall other = kept;
+  const CopyRank ranks[] = {rank_of(copy), rank_of(kept)};
+  const bool equal = ranks[0] == ranks[1];
+  const bool better = equal ? is_before(copy, kept) : ranks[0].is_over(ranks[1]);
+  if (better) kept = copy;
+  const bool apart = !Originals::same(session_of(copy), session_of(other));
+  if (equal && apart) ties_.emplace_back(into, better ? other : copy);
+  const std::int64_t a = other.started_at, b = copy.started_at;
+  kept.started_at = a == 0 ? b : b == 0 ? a : std::min(a, b);
 }
 
 void CallTable::settle() {
-  ties_.settle(calls_, CopyRules{*this});
+  if (ties_.empty()) return;
+  Originals originals;
+  for (std::size_t i = 0; i < sessions_.size(); ++i) originals.note(sessions_[i], starts_[i]);
+  for (const auto& [index, copy] : ties_) {
+    StoredCall& kept = calls_[index];
+    // Of those that were equal once, a better one may have come.
+    if (rank_of(copy) != rank_of(kept)) continue;
+    const CallSession &a = session_of(copy), &b = session_of(kept);
+    const bool better =
+        originals.is_before(a, b) || (Originals::same(a, b) && is_before(copy, kept));
+    if (!better) continue;
+    const std::int64_t earliest = kept.started_at;
+    kept = copy;
+    kept.started_at = earliest;
+  }
+  ties_.clear();
+}
+
+std::uint64_t CallTable::copies_in(std::string_view session) const {
+  std::uint64_t copies = 0;
+  for (std::size_t i = 0; i < told_by_.size(); ++i) {
+    if (sessions_[i].name() == session) copies += told_by_[i];
+  }
+  for (const StoredCall& call : calls_) {
+    if (session_of(call).name() == session && copies > 0) --copies;
+  }
+  return copies;
 }
 
 std::size_t CallTable::memory() const {

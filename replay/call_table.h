@@ -1,9 +1,9 @@
 // Every distinct call of many sessions and files, as small as its cost needs.
 //
-// Copies of a call (the same id in a resumed, forked or sidechain log) are merged by a rule that
-// does not depend on the order in which they come (replay/copy_ties.h); what that leaves open a
-// fixed lexical order decides. The earliest start of all copies dates the call. Adding a copy again
-// changes nothing.
+// Copies of a call (the same id in a resumed, forked or sidechain log) are merged by the rule of
+// copy_rule.h, whole records, then in a fixed lexical order: it does not depend on the order in
+// which they come. The earliest start of all copies dates the call. Adding a copy again changes
+// nothing.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "replay/copy_ties.h"
+#include "replay/call.h"
+#include "replay/copy_rule.h"
 
 namespace daybook::replay {
 
@@ -38,12 +39,15 @@ struct StoredCall {
 class CallTable {
  public:
   void add(const Call& call);
-  /// Decides between the copies, after the last one is added and before any call is looked at.
+  /// Once every call is added, and before any is looked at: gives copies to their original session.
   void settle();
 
   std::size_t size() const { return calls_.size(); }
   /// Copies in other sessions or files that were merged into another.
   std::uint64_t copies() const { return told_ - calls_.size(); }
+  /// The same of those that the session told, as CostQuery::session names it.
+  std::uint64_t copies_in(std::string_view session) const;
+  const std::vector<CallSession>& sessions() const { return sessions_; }
   const std::vector<StoredCall>& calls() const { return calls_; }
   const CallSession& session_of(const StoredCall& call) const { return sessions_[call.session]; }
   const CallNames& names_of(const StoredCall& call) const { return names_[call.names]; }
@@ -62,7 +66,10 @@ class CallTable {
   std::uint32_t session_index(const Call& call);
   std::uint32_t names_index(const Call& call);
   std::uint32_t tools_index(const Call& call);
-  struct CopyRules;
+  CopyRank rank_of(const StoredCall& call) const;
+  /// The order of copies that are equal by their rank.
+  bool is_before(const StoredCall& a, const StoredCall& b) const;
+  void merge(std::uint32_t into, const StoredCall& copy);
   /// Of open addressing: which call, and enough of its id's hash to leave most others unread.
   struct Slot {
     std::uint32_t call = 0;  // index into calls_ plus one; 0: free
@@ -73,8 +80,11 @@ class CallTable {
 
   std::vector<StoredCall> calls_;
   std::vector<Slot> slots_;
-  CopyTies<StoredCall> ties_;
   std::uint64_t told_ = 0;  // calls, each once in a session of a file
+  /// Copies of equal rank in other sessions than the one that is kept: of call, by index.
+  std::vector<std::pair<std::uint32_t, StoredCall>> ties_;
+  std::vector<StartRange> starts_;      // by session
+  std::vector<std::uint64_t> told_by_;  // by session
   std::vector<CallSession> sessions_;
   std::vector<CallNames> names_;
   std::vector<std::string> tools_;

@@ -68,12 +68,8 @@ class Reporter {
  private:
   using UnpricedKey = std::tuple<std::string, std::string, Unpriced, std::string>;
 
-  static const std::string& name_of_session(const CallSession& session) {
-    return session.stored.empty() ? session.id : session.stored;
-  }
-
   bool wanted(const StoredCall& call) {
-    if (query_.session && name_of_session(table_.session_of(call)) != *query_.session) return false;
+    if (!query_.session.empty() && table_.session_of(call).name() != query_.session) return false;
     if (!query_.since && !query_.until) return true;
     if (call.started_at == 0) {
       ++report_.undated_left_out;
@@ -103,7 +99,7 @@ class Reporter {
       case GroupBy::month:
         return calendar_.month(call.started_at);
       case GroupBy::session:
-        return or_else(name_of_session(session), "(unknown)");
+        return or_else(session.name(), "(unknown)");
       case GroupBy::project:
         return or_else(session.project, "(unknown)");
       case GroupBy::model:

@@ -26,7 +26,7 @@ struct CostQuery {
   std::optional<std::int64_t> since;      // UTC ns, included
   std::optional<std::int64_t> until;      // not included
   std::optional<std::int64_t> prices_at;  // prices of that moment; absent: of the call's
-  std::optional<std::string> session = std::nullopt;  // its name in the journal, or its log's own
+  std::string session = {};               // CallSession::name; "": all
 };
 
 struct CostSums {

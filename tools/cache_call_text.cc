@@ -64,18 +64,22 @@ std::string remedy_of(replay::Leaf leaf, const replay::CallVerdict& verdict,
     return fmt::format("none: no lifetime helps {} tokens, {} is the least that is cached",
                        grouped(prefix), grouped(rules.min_tokens.least));
   }
-  const auto gap =
-      static_cast<std::uint64_t>(verdict.since == 0 ? 0 : verdict.call->start - verdict.since);
+  const replay::TimeGap gap = verdict.gap().value_or(replay::TimeGap{});
   const std::uint64_t life_s = verdict.life_s == 0 ? rules.ttl_s.least : verdict.life_s;
   const std::string pings = fmt::format(
       "a ping at least every {}, each of which reads the prefix{}",
       duration(life_s * static_cast<std::uint64_t>(kSecond)), pings_text(verdict, money, lost));
   if (rules.ttl_1h_s.most == 0) return pings + "; this provider sells no longer lifetime";
-  if (gap >= rules.ttl_1h_s.least * static_cast<std::uint64_t>(kSecond)) {
+  const auto hour = static_cast<std::int64_t>(rules.ttl_1h_s.least) * kSecond;
+  if (gap.most >= hour) {
+    const auto most = static_cast<std::uint64_t>(gap.most);
     return fmt::format(
-        "the gap of {} outlasts one-hour markers too: {}; or compact before such a "
-        "pause, so that less is written again",
-        duration(gap), pings);
+        "{} one-hour markers too: {}; or compact before such a pause, so that less is written "
+        "again",
+        gap.least >= hour
+            ? fmt::format("the gap of {} outlasts", duration(static_cast<std::uint64_t>(gap.least)))
+            : fmt::format("the gap, at most {}, may outlast", duration(most)),
+        pings);
   }
   return std::string(info.remedy);
 }
@@ -96,6 +100,32 @@ void write_remedies(JsonWriter& out, const replay::CallVerdict& verdict,
   if (decided && portion.causes.contains(replay::Leaf::provider)) {
     out.member("hint", verdict.hint);
   }
+}
+
+/// Of what the call could have read; of a first call, of what it wrote.
+std::uint64_t life_of(const replay::CallVerdict& verdict, const replay::CacheRules& rules) {
+  if (verdict.life_s != 0) return verdict.life_s;
+  const auto& marks = verdict.call->marks;
+  const auto written = replay::written_ttl(*verdict.call);
+  return rules.life_s(marks.empty() ? written : marks.back().ttl).least;
+}
+
+/// "; 290 s since the call before", with two ends where a start is known within bounds only.
+std::string last_use_text(const replay::CallVerdict& verdict) {
+  const auto gap = verdict.gap();
+  return gap ? fmt::format("; {} s since the call before", replay::seconds_text(*gap)) : "";
+}
+
+void write_gap(JsonWriter& out, const replay::CallVerdict& verdict) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  out.key("since_last_s");
+  const auto gap = verdict.gap();
+  if (!gap) {
+    out.null();
+    return;
+  }
+  out.begin_object().member("least", std::max<std::int64_t>(gap->least, 0) / kSecond);
+  out.member("most", std::max<std::int64_t>(gap->most, 0) / kSecond).end_object();
 }
 
 std::string name_of_call(const replay::CacheCall& call) {
@@ -148,8 +178,12 @@ void print_cache_call(Context& context, const replay::CallVerdict& verdict,
     out << fmt::format("  before: {}\n", one_line(sides->difference.before));
     out << fmt::format("  now:    {}\n", one_line(sides->difference.after));
   }
-  out << fmt::format("\nrules: {}; minimum {} tokens; lives {} s\n", rules.family,
-                     rules.min_tokens.least, rules.ttl_s.least);
+  if (!rules.known) {
+    out << fmt::format("\nrules: not known for this provider{}\n", last_use_text(verdict));
+  } else {
+    out << fmt::format("\nrules: {}; minimum {} tokens; lives {} s{}\n", rules.family,
+                       rules.min_tokens.least, life_of(verdict, rules), last_use_text(verdict));
+  }
   if (const auto label = replay::vendor_verdict(verdict.call->verdict)) {
     out << fmt::format("the provider said: {} ({})\n", one_line(label->label),
                        name_of(compare(*label, verdict)));
@@ -167,15 +201,17 @@ void print_cache_call_json(std::ostream& out, const replay::CallVerdict& verdict
   line.member("measured", verdict.measured).member("input", verdict.input);
   line.member("read", verdict.read).member("new", verdict.fresh);
   line.member("new_code", code_of(verdict.fresh_leaf));
-  if (verdict.baseline) line.member("compared_with", verdict.baseline->version);
+  line.key("compared_with");
+  verdict.baseline ? line.value(verdict.baseline->version) : line.null();
+  write_gap(line, verdict);
   line.key("lost").begin_array();
   for (std::size_t i = 0; i < verdict.lost.size(); ++i) {
     const auto& portion = verdict.lost[i];
     line.begin_object().member("cause", portion.causes.code()).member("tokens", portion.tokens);
     if (money.priced) {
       write_money(line, "waste_usd", money.waste[i].point);
-      line.member("waste_low_usd", money.waste[i].low.exact());
-      line.member("waste_high_usd", money.waste[i].high.exact());
+      line.member("bound_low_usd", money.waste[i].low.exact());
+      line.member("bound_high_usd", money.waste[i].high.exact());
     }
     if (!portion.shares.empty()) {
       line.key("shares").begin_array();
@@ -187,7 +223,7 @@ void print_cache_call_json(std::ostream& out, const replay::CallVerdict& verdict
   }
   line.end_array();
   line.key("rules").begin_object().member("family", rules.family);
-  line.member("min_tokens", rules.min_tokens.least).member("lives_s", rules.ttl_s.least);
+  line.member("min_tokens", rules.min_tokens.least).member("lives_s", life_of(verdict, rules));
   line.end_object();
   line.key("differences").begin_array();
   for (const auto& cause : verdict.causes) {
@@ -195,14 +231,20 @@ void print_cache_call_json(std::ostream& out, const replay::CallVerdict& verdict
     line.end_object();
   }
   line.end_array();
+  line.key("first_difference");
   if (const auto sides = sides_of(verdict, bytes)) {
-    line.key("first_difference").begin_object().member("where", sides->cause->detail);
+    line.begin_object().member("where", sides->cause->detail);
     line.member("byte", sides->difference.byte).member("before", sides->difference.before);
     line.member("now", sides->difference.after).end_object();
+  } else {
+    line.null();
   }
+  line.key("vendor");
   if (const auto label = replay::vendor_verdict(verdict.call->verdict)) {
-    line.key("vendor").begin_object().member("label", label->label);
+    line.begin_object().member("label", label->label);
     line.member("agreement", name_of(compare(*label, verdict))).end_object();
+  } else {
+    line.null();
   }
   out << line.end_object().text() << '\n';
 }

@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "replay/copy_ties.h"
+#include "replay/call.h"
+#include "replay/copy_rule.h"
 #include "tools/log_calls.h"
 #include "tools/log_losses.h"
 
@@ -20,51 +21,71 @@ namespace {
 /// Calls read ahead of a session at a time.
 constexpr std::size_t kBatch = 64;
 
-/// Which of several copies of a call counts: a log that was imported while it grew, or forks and
-/// subagents that repeat calls of their parent, leave more than one.
+/// Which of several copies of a call counts (replay/copy_rule.h): a log that was imported while it
+/// grew, or forks and subagents that repeat calls of their parent, leave more than one.
 class Copies {
  public:
   Result<void> read(journal::Journal& journal, const SessionId& session) {
-    replay::CallFold fold(session.str(), [&](replay::Call call) {
+    replay::StartRange starts;
+    std::shared_ptr<const replay::CallSession> told_by;
+    replay::CallFold fold(session.str(), [&](const replay::Call& call) {
+      starts.add(call.started_at);
+      told_by = call.session;
       if (call.again) told_again_.insert(session.str());
-      const auto [found, fresh] = places_.try_emplace({call.id, call.pass}, kept_.size());
-      replay::Call made;
-      made.session = call.session;
-      made.version = call.version;
-      made.served_model = call.model();
-      made.started_at = call.started_at;
-      made.usage = std::move(call.usage);
-      made.tools_called = std::move(call.tools_called);
-      if (fresh) {
-        kept_.push_back(std::move(made));
-      } else {
-        ties_.merge(kept_[found->second], found->second, std::move(made), replay::CallCopyRules{});
-      }
+      take({call.session, call.version, replay::copy_rank(call)}, {call.id, call.pass});
     });
-    return journal.read(session, 1, journal::ReadMode::lenient, [&](const auto& entry) {
+    DAYBOOK_TRY(journal.read(session, 1, journal::ReadMode::lenient, [&](const auto& entry) {
       if (entry.event != nullptr) fold.take(*entry.event);
       return true;
-    });
+    }));
+    if (told_by) originals_.note(*told_by, starts);
+    return {};
   }
 
-  /// Once all sessions are read.
-  void settle() { ties_.settle(kept_, replay::CallCopyRules{}); }
+  /// Once every session is read.
+  void settle() {
+    for (auto& [key, copy] : ties_) {
+      Copy& kept = kept_.at(key);
+      const bool better =
+          copy.rank == kept.rank && originals_.is_before(*copy.session, *kept.session);
+      if (better) kept = std::move(copy);
+    }
+    ties_.clear();
+  }
 
   /// Calls of sessions that were not read have no copies.
   bool counts(const replay::Call& call, const SessionId& session) const {
-    const auto found = places_.find({call.id, call.pass});
-    if (found == places_.end()) return true;
-    const replay::Call& kept = kept_[found->second];
-    return kept.version == call.version && kept.session->stored == session.str();
+    const auto found = kept_.find({call.id, call.pass});
+    if (found == kept_.end()) return true;
+    return found->second.version == call.version && found->second.session->stored == session.str();
   }
 
-  /// Whether the session tells a call again, and so perhaps behind later ones.
+  /// Whether the session tells a call twice, so that the one that counts may stand behind later
+  /// calls.
   bool told_again(const SessionId& session) const { return told_again_.contains(session.str()); }
 
  private:
-  std::map<std::pair<Uuid, std::uint32_t>, std::size_t> places_;  // in kept_
-  std::vector<replay::Call> kept_;                                // what the rules look at
-  replay::CopyTies<replay::Call> ties_;
+  using Key = std::pair<Uuid, std::uint32_t>;
+  struct Copy {
+    std::shared_ptr<const replay::CallSession> session;
+    std::uint64_t version = 0;
+    replay::CopyRank rank;
+  };
+
+  void take(Copy copy, const Key& key) {
+    const auto [found, fresh] = kept_.try_emplace(key, copy);
+    if (fresh) return;
+    Copy& kept = found->second;
+    if (copy.rank.is_over(kept.rank)) {
+      kept = std::move(copy);
+    } else if (copy.rank == kept.rank && copy.session->stored != kept.session->stored) {
+      ties_.emplace_back(key, std::move(copy));
+    }
+  }
+
+  std::map<Key, Copy> kept_;
+  std::vector<std::pair<Key, Copy>> ties_;  // of equal rank in other sessions
+  replay::Originals originals_;
   std::set<std::string> told_again_;  // sessions
 };
 
@@ -187,13 +208,15 @@ Result<std::vector<std::string>> visit_cache_log_calls(
   auto found = discover_given_logs(paths, &told);
   if (!found) return fail(std::move(found.error()));
   replay::CallReader reader({});
+  LogCallsOptions options;
+  options.starts = true;
+  std::set<std::string> names;
+  options.session = [&](const replay::CallSession& session) { names.insert(session.id); };
   std::vector<replay::CacheCall> calls;  // figures only, thus small
-  const LogReport report = visit_log_calls(found->sources, {}, [&](const replay::Call& call) {
+  const LogReport report = visit_log_calls(found->sources, options, [&](const replay::Call& call) {
     calls.push_back(reader.read(call));
     calls.back().evidence = schema::Evidence::usage_only;
   });
-  std::set<std::string> names;
-  for (const auto& call : calls) names.insert(call.session);
   DAYBOOK_TRY(sessions(names));
   // They come by session in order: one without a time stays behind the call before it.
   std::vector<std::pair<std::int64_t, replay::CacheCall*>> order;

@@ -16,6 +16,7 @@
 #include "tools/log_losses.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"
+#include "tools/time_span.h"
 #include "tools/wanted_call.h"
 
 namespace daybook::tools {
@@ -29,6 +30,8 @@ struct Calls {
   replay::SegmentBytes bytes;        // empty: figures only
   std::string session;               // that --session names; "": all
   std::optional<WantedCall> wanted;  // by --why
+  ReportSpan span = {};              // that is reported
+  std::uint64_t undated = 0;         // calls without a time, which are in no span
   std::vector<std::string> losses = {};
   ExitCode exit_code_of_losses = kExitDamaged;
 
@@ -43,10 +46,16 @@ struct Calls {
       session = name;
     }
   }
-  bool wants(const replay::CacheCall& call) const {
-    return session.empty() || call.session == session;
+  bool wants(const replay::CacheCall& call) {
+    if (!session.empty() && call.session != session) return false;
+    undated += span.given() && call.start == 0 ? 1 : 0;
+    return span.holds(call.start);
   }
   int exit_code(Context& context) const {
+    if (undated > 0) {
+      context.err << fmt::format("daybook: {} without a time left out by --since or --until\n",
+                                 counted(undated, "call", "calls"));
+    }
     for (const std::string& loss : losses) context.err << "daybook: " << one_line(loss) << '\n';
     return losses.empty() ? kExitOk : exit_code_of_losses;
   }
@@ -95,6 +104,29 @@ Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls
   };
   return {};
 }
+
+/// A model whose provider a log does not name has the rules of whom its price is.
+class Vendors {
+ public:
+  explicit Vendors(const replay::PriceBook& prices) : prices_(prices) {}
+
+  void name(replay::CacheCall& call) {
+    if (replay::CacheRuleBook::shipped().knows(call)) return;
+    const auto [found, fresh] = known_.try_emplace({call.scope.provider, call.scope.model});
+    if (fresh) {
+      const auto rows = prices_.rows_for(call.scope.provider, call.scope.model);
+      const bool one = !rows.empty() && std::ranges::all_of(rows, [&](const auto* row) {
+        return row->provider == rows.front()->provider;
+      });
+      if (one) found->second = rows.front()->provider;
+    }
+    if (!found->second.empty()) call.provider_kind = found->second;
+  }
+
+ private:
+  const replay::PriceBook& prices_;
+  std::map<std::pair<std::string, std::string>, std::string> known_;  // "": nobody's, or several'
+};
 
 Result<int> why(Context& context, const Arguments& arguments, Calls& calls,
                 const replay::PriceBook& prices) {
@@ -173,6 +205,7 @@ Result<int> what_if(Context& context, const Arguments& arguments, Calls& calls,
   replay::WhatIf both(book, policy);
   WhatIfReport report(policy, arguments.number("--calls").value_or(kCallsShown));
   Refusals refusals;
+  replay::CallPrices recorded_prices(prices);
   DAYBOOK_TRY(calls.visit([&](const replay::CacheCall& call) {
     const auto made = both.take(call);
     if (!calls.wants(call)) return true;
@@ -190,7 +223,8 @@ Result<int> what_if(Context& context, const Arguments& arguments, Calls& calls,
     if (const std::string reason = policy.refusal(other, book.rules(other)); !reason.empty()) {
       ++refusals.reasons[reason];
     }
-    report.add(*made, rates_of(prices, call), rates_of(prices, other));
+    report.add(*made, recorded_prices.of(call).total, rates_of(prices, call),
+               rates_of(prices, other));
     return true;
   }));
   DAYBOOK_TRY(refusals.check());
@@ -224,25 +258,9 @@ Result<int> losses(Context& context, const Arguments& arguments, Calls& calls,
   return calls.exit_code(context);
 }
 
-/// A call that names no provider has the rules of the vendor whose prices it has.
-void name_vendors(Calls& calls, const replay::PriceBook& prices) {
-  auto known = std::make_shared<std::map<std::string, std::string>>();
-  calls.visit = [visit_all = std::move(calls.visit), known,
-                 &prices](const CacheCallVisitor& visit) -> Result<void> {
-    return visit_all([&](replay::CacheCall call) {
-      if (call.scope.provider.empty() && call.provider_kind.empty()) {
-        const auto [found, fresh] = known->try_emplace(call.scope.model);
-        if (fresh) found->second = vendor_of(prices, call.scope.model);
-        call.provider_kind = found->second;
-      }
-      return visit(std::move(call));
-    });
-  };
-}
-
 Result<void> check_options(const Arguments& arguments) {
   if (!arguments.text("--why")) return {};
-  for (const char* option : {"--what-if", "--session", "--calls"}) {
+  for (const char* option : {"--what-if", "--session", "--since", "--until", "--calls"}) {
     const bool given = std::string_view(option) == "--calls" ? arguments.number(option).has_value()
                                                              : !arguments.list(option).empty();
     if (!given) continue;
@@ -258,7 +276,12 @@ Result<int> run(Context& context, const Arguments& arguments) {
   if (!prices) return fail(prices.error());
   const auto policy = policy_of(arguments, *prices);
   if (!policy) return fail(policy.error());
+  const auto calendar = calendar_of(context, arguments);
+  if (!calendar) return fail(calendar.error());
+  const auto span = span_of(arguments, *calendar);
+  if (!span) return fail(span.error());
   Calls calls;
+  calls.span = *span;
   calls.session = arguments.text("--session").value_or("");
   if (const auto text = arguments.text("--why")) {
     auto wanted = parse_wanted_call(*text);
@@ -272,7 +295,13 @@ Result<int> run(Context& context, const Arguments& arguments) {
   } else {
     DAYBOOK_TRY(use_logs(context, arguments, calls));
   }
-  name_vendors(calls, *prices);
+  calls.visit = [given = std::move(calls.visit),
+                 vendors = std::make_shared<Vendors>(*prices)](const CacheCallVisitor& visit) {
+    return given([&](replay::CacheCall call) {
+      vendors->name(call);
+      return visit(std::move(call));
+    });
+  };
   if (calls.wanted) return why(context, arguments, calls, *prices);
   if (arguments.flag("--what-if")) return what_if(context, arguments, calls, *prices, *policy);
   return losses(context, arguments, calls, *prices);
@@ -281,17 +310,22 @@ Result<int> run(Context& context, const Arguments& arguments) {
 }  // namespace
 
 Command cache_command() {
-  return {"cache",
-          "Say why calls missed the prompt cache, and what that cost",
-          {{"PATH", "log file or folder to read instead of the journal", false, true}},
-          {{"--session", ValueKind::text, "SESSION", "only this session's calls"},
-           {"--why", ValueKind::text, "CALL", "explain one call: SESSION:VERSION, or its id"},
-           {"--what-if", ValueKind::list, "POLICY",
-            "simulate another policy: 1h, stable-tools, stable-system, no-clock, keep-warm[=S], "
-            "compact=TOKENS, model=PROVIDER:MODEL"},
-           {"--prices", ValueKind::text, "FILE", "prices that go over the shipped ones"},
-           {"--calls", ValueKind::number, "N", "how many of the costliest calls to list"}},
-          run};
+  return {
+      "cache",
+      "Say why calls missed the prompt cache, and what that cost",
+      {{"PATH", "log file or folder to read instead of the journal", false, true}},
+      {{"--session", ValueKind::text, "SESSION", "only this session's calls"},
+       {"--since", ValueKind::text, "DATE", "calls from this day or time on"},
+       {"--until", ValueKind::text, "DATE", "calls to the end of this day, or before a time"},
+       {"--timezone", ValueKind::text, "NAME",
+        "zone that days are of, such as Europe/Berlin (default: the system's)"},
+       {"--why", ValueKind::text, "CALL", "explain one call: SESSION:VERSION, or its id"},
+       {"--what-if", ValueKind::list, "POLICY",
+        "simulate another policy: 1h, stable-tools, stable-system, no-clock, keep-warm[=SECONDS], "
+        "compact=TOKENS, model=PROVIDER:MODEL"},
+       {"--prices", ValueKind::text, "FILE", "prices that go over the shipped ones"},
+       {"--calls", ValueKind::number, "N", "how many of the costliest calls to list"}},
+      run};
 }
 
 }  // namespace daybook::tools

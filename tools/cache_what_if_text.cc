@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "replay/cache_report.h"
+#include "tools/cache_text.h"
 #include "tools/cost_print.h"
 #include "tools/counted.h"
 #include "tools/format.h"
@@ -17,6 +18,13 @@ namespace {
 
 std::uint64_t distance(const replay::SimulatedUsage& a, const replay::SimulatedUsage& b) {
   return a.read > b.read ? a.read - b.read : b.read - a.read;
+}
+
+/// "$0.0206 less", "$1.2248 more", "nothing".
+std::string difference_text(const replay::Money& more) {
+  if (more.is_zero()) return "nothing";
+  return more < replay::Money() ? (replay::Money() - more).shown() + " less"
+                                : more.shown() + " more";
 }
 
 /// Pings read a prefix and answer a token; summaries read a history and answer a summary.
@@ -55,9 +63,10 @@ void WhatIfReport::keep(Row row) {
   if (rows_.size() > kept_) rows_.pop_back();
 }
 
-void WhatIfReport::add(const replay::WhatIfCall& call, const replay::CacheRates& rates,
-                       const replay::CacheRates& changed_rates) {
+void WhatIfReport::add(const replay::WhatIfCall& call, const replay::MoneyRange& spent,
+                       const replay::CacheRates& rates, const replay::CacheRates& changed_rates) {
   ++calls_;
+  spent_ += spent;
   rebuilt_calls_ += call.call->evidence == schema::Evidence::rebuilt ? 1 : 0;
   recorded_.input += call.recorded.input;
   recorded_.read += call.recorded.read;
@@ -67,7 +76,8 @@ void WhatIfReport::add(const replay::WhatIfCall& call, const replay::CacheRates&
   changed_.write += call.changed.write_5m + call.changed.write_1h;
   pings_ += call.pings;
   summaries_ += call.summary_output > 0 ? 1 : 0;
-  contradicted_ += call.recorded.read != call.call->read() ? 1 : 0;
+  const bool contradicted = call.recorded.read != call.call->read();
+  contradicted_ += contradicted ? 1 : 0;
   const std::uint64_t output = call.call->usage.output.value_or(0);
   const auto before = replay::cost_of(call.recorded, output, rates);
   auto after = replay::cost_of(call.changed, output, changed_rates);
@@ -82,6 +92,7 @@ void WhatIfReport::add(const replay::WhatIfCall& call, const replay::CacheRates&
     recorded_.money += *before;
     changed_.money += *after;
     row.saved = *before - *after;
+    if (contradicted) doubtful_ += *after - *before;
   } else {
     ++unpriced_calls_;
   }
@@ -90,30 +101,47 @@ void WhatIfReport::add(const replay::WhatIfCall& call, const replay::CacheRates&
   keep(std::move(row));
 }
 
-void WhatIfReport::print(Context& context) const {
+void WhatIfReport::print_sums(Context& context) const {
   auto& out = context.out;
+  if (unpriced_calls_ < calls_)
+    out << fmt::format("spent as recorded ({}): {}\n\n", counted(calls_, "call", "calls"),
+                       spent_.shown());
   Table sums({"", "INPUT", "READ", "WRITTEN", "COST"}, 0);
   const auto row = [&](const char* name, const Sum& sum) {
-    sums.add({name, std::to_string(sum.input), std::to_string(sum.read), std::to_string(sum.write),
+    sums.add({name, grouped(sum.input), grouped(sum.read), grouped(sum.write),
               unpriced_calls_ == calls_ ? "unpriced" : sum.money.shown()});
   };
   row("simulated as recorded", recorded_);
   row("simulated under the policy", changed_);
   sums.print(out, context.columns, context.colour());
   if (unpriced_calls_ < calls_) {
-    out << fmt::format("difference: {}\n", (changed_.money - recorded_.money).shown());
+    out << fmt::format("the policy would have cost {}\n",
+                       difference_text(changed_.money - recorded_.money));
+    if (!doubtful_.is_zero()) {
+      out << fmt::format(
+          "of that, {} in {} whose simulation as recorded is not what was reported\n",
+          difference_text(doubtful_), counted(contradicted_, "call", "calls"));
+    }
+    if (unpriced_calls_ > 0) {
+      out << fmt::format("{} without a price: the tokens are in the table, and no cost of them\n",
+                         counted(unpriced_calls_, "call", "calls"));
+    }
   }
   out << fmt::format("{} of {} changed\n", grouped(changed_calls_),
                      counted(calls_, "call", "calls"));
   if (pings_ > 0) out << counted(pings_, "ping", "pings") << '\n';
   if (summaries_ > 0) out << counted(summaries_, "summary", "summaries") << '\n';
+}
+
+void WhatIfReport::print(Context& context) const {
+  auto& out = context.out;
+  print_sums(context);
   if (!rows_.empty()) {
     out << '\n';
     Table table({"CALL", "READ", "READ THEN", "SAVED"}, 0);
     for (const Row& each : rows_) {
-      table.add({replay::call_name(each.session, each.version, ""),
-                 std::to_string(each.recorded.read), std::to_string(each.changed.read),
-                 each.priced ? each.saved.shown() : "unpriced"});
+      table.add({replay::call_name(each.session, each.version, ""), grouped(each.recorded.read),
+                 grouped(each.changed.read), each.priced ? each.saved.shown() : "unpriced"});
     }
     table.print(out, context.columns, context.colour());
   }
@@ -135,6 +163,8 @@ void WhatIfReport::print_json(std::ostream& out) const {
   total.member("changed_calls", changed_calls_).member("skipped_calls", skipped_);
   total.member("unpriced_calls", unpriced_calls_);
   total.member("differs_from_reported", contradicted_);
+  write_money(total, "spent_usd", spent_);
+  total.member("differing_usd", doubtful_.exact());
   total.member("recorded_input", recorded_.input).member("recorded_read", recorded_.read);
   total.member("recorded_usd", recorded_.money.exact());
   total.member("changed_input", changed_.input).member("changed_read", changed_.read);

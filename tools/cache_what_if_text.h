@@ -17,8 +17,9 @@ class WhatIfReport {
   void skip() { ++skipped_; }
   /// A policy that `calls` of those compared cannot be simulated for, and why.
   void note(const std::string& reason, std::uint64_t calls);
-  void add(const replay::WhatIfCall& call, const replay::CacheRates& rates,
-           const replay::CacheRates& changed_rates);
+  /// `spent`: what the call cost as it was recorded.
+  void add(const replay::WhatIfCall& call, const replay::MoneyRange& spent,
+           const replay::CacheRates& rates, const replay::CacheRates& changed_rates);
 
   void print(Context& context) const;
   void print_json(std::ostream& out) const;
@@ -40,6 +41,7 @@ class WhatIfReport {
   };
 
   void keep(Row row);
+  void print_sums(Context& context) const;
   std::vector<std::string> unknowns() const;
 
   replay::CachePolicy policy_;
@@ -51,6 +53,8 @@ class WhatIfReport {
   std::uint64_t changed_calls_ = 0;
   std::uint64_t skipped_ = 0;
   std::uint64_t unpriced_calls_ = 0;
+  replay::MoneyRange spent_;        // as recorded
+  replay::Money doubtful_;          // of the difference, that of contradicted calls
   std::uint64_t contradicted_ = 0;  // the simulation as recorded read otherwise than reported
   std::uint64_t rebuilt_calls_ = 0;
   std::vector<std::string> notes_;

@@ -23,10 +23,16 @@ struct CallHole {
   std::string damage;
 };
 
-/// Visits every call of the journal's sessions, or of the one named. Damaged events are left out
-/// and returned: their calls are missing.
-Result<std::vector<CallHole>> visit_journal_calls(journal::Journal& journal,
-                                                  const std::optional<SessionId>& session,
+/// Which sessions of a journal are read.
+struct CallScope {
+  std::optional<SessionId> session;  // absent: all
+  /// With those that may hold copies of its calls: an imported session's, every imported one.
+  bool copies = false;
+};
+
+/// Visits every call of the journal's sessions, copies included. Damaged events are left out and
+/// returned: their calls are missing.
+Result<std::vector<CallHole>> visit_journal_calls(journal::Journal& journal, const CallScope& scope,
                                                   const CallVisitor& visit);
 
 }  // namespace daybook::tools

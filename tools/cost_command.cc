@@ -18,6 +18,7 @@
 #include "tools/log_losses.h"
 #include "tools/open_prices.h"
 #include "tools/read_journal.h"
+#include "tools/time_span.h"
 #include "tools/wanted_call.h"
 
 namespace daybook::tools {
@@ -45,42 +46,18 @@ Result<std::vector<GroupBy>> groups_of(const Arguments& arguments) {
   return groups;
 }
 
-Result<Calendar> calendar_of(const Context& context, const Arguments& arguments) {
-  if (const auto zone = arguments.text("--timezone")) return Calendar::open(*zone);
-  const auto set = context.environment.find("TZ");
-  if (set == context.environment.end() || set->second.empty()) return Calendar::open("");
-  std::string_view zone = set->second;
-  if (zone.starts_with(':')) zone.remove_prefix(1);
-  auto calendar = Calendar::open(zone);
-  // Other forms of TZ than names are rare, and the system's zone is not what they say.
-  if (!calendar) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("TZ is '{}', which is not a name of the tz database: pass --timezone",
-                            set->second));
-  }
-  return calendar;
-}
-
 Result<CostQuery> query_of(const Arguments& arguments, const Calendar& calendar) {
   CostQuery query;
   auto groups = groups_of(arguments);
   if (!groups) return fail(groups.error());
   query.by = std::move(*groups);
-  const auto moment = [&](const char* option, Calendar::Edge edge,
-                          std::optional<std::int64_t>& out) -> Result<void> {
-    const auto text = arguments.text(option);
-    if (!text) return {};
-    const auto at = calendar.moment(*text, edge, option);
-    if (!at) return fail(at.error());
-    out = *at;
-    return {};
-  };
-  DAYBOOK_TRY(moment("--since", Calendar::Edge::begin, query.since));
-  DAYBOOK_TRY(moment("--until", Calendar::Edge::end, query.until));
-  DAYBOOK_TRY(moment("--prices-at", Calendar::Edge::begin, query.prices_at));
-  if (query.since && query.until && *query.since >= *query.until) {
-    return fail(ErrorCode::invalid_argument, "--until must be after --since");
-  }
+  const auto span = span_of(arguments, calendar);
+  if (!span) return fail(span.error());
+  query.since = span->since;
+  query.until = span->until;
+  const auto prices_at = moment_of(arguments, calendar, "--prices-at", Calendar::Edge::begin);
+  if (!prices_at) return fail(prices_at.error());
+  query.prices_at = *prices_at;
   return query;
 }
 
@@ -111,34 +88,31 @@ void say_losses(Context& context, const std::vector<std::string>& losses) {
 /// What `daybook cost` works on.
 struct Calls {
   CallSource visit;
-  std::optional<WantedCall> wanted;    // by --explain
-  std::optional<std::string> session;  // that --session names, once visited as the calls name it
-  std::vector<std::string> losses;     // what could not be read, once visited
+  std::optional<WantedCall> wanted;  // by --explain
+  std::string session;               // by --session, as it is written; once visited its name
+  std::vector<std::string> losses;   // what could not be read, once visited
   int exit_code_of_losses = kExitDamaged;
-
-  /// The session that --session or --explain names, as it was written.
-  std::optional<std::string> given_session() const {
-    const bool explains = wanted && wanted->event_id.empty();
-    return explains ? std::optional(wanted->session) : session;
-  }
-  void set_session(const std::string& name) { (wanted ? wanted->session : *session) = name; }
 };
 
-/// The journal's calls. Of one session all are looked at as well: which of several copies of a call
-/// counts depends on the others. An explanation needs its session's only.
+/// The journal's calls: of the one session that --explain names, or all that the one of --session
+/// may share calls with.
 Result<void> use_journal(Context& context, const Arguments& arguments, Calls& calls) {
   auto opened = open_for_reading(context, arguments);
   if (!opened) return fail(opened.error());
   const std::shared_ptr<journal::Journal> journal = std::move(*opened);
-  std::optional<SessionId> only;
-  if (const auto given = calls.given_session()) {
+  CallScope scope;
+  const bool explains_session = calls.wanted && calls.wanted->event_id.empty();
+  const auto given =
+      explains_session ? std::optional(calls.wanted->session) : arguments.text("--session");
+  if (given) {
     auto info = find_session(*journal, *given);
     if (!info) return fail(std::move(info.error()));
-    calls.set_session(info->session.str());
-    if (calls.wanted) only = info->session;
+    scope.session = info->session;
+    scope.copies = !explains_session;
+    (explains_session ? calls.wanted->session : calls.session) = info->session.str();
   }
-  calls.visit = [journal, only, &calls](const CallVisitor& visit) -> Result<void> {
-    const auto holes = visit_journal_calls(*journal, only, visit);
+  calls.visit = [journal, scope, &calls](const CallVisitor& visit) -> Result<void> {
+    const auto holes = visit_journal_calls(*journal, scope, visit);
     if (!holes) return fail(holes.error());
     for (const CallHole& hole : *holes) {
       calls.losses.push_back(
@@ -158,32 +132,45 @@ Result<void> use_logs(Context& context, const Arguments& arguments, Calls& calls
   auto found = discover_given_logs(*paths, &context.err);
   if (!found) return fail(std::move(found.error()));
   calls.exit_code_of_losses = kExitLosses;
-  calls.visit = [found = std::move(*found), &calls](const CallVisitor& visit) -> Result<void> {
-    const auto given = calls.given_session();
+  const bool explains_session = calls.wanted && calls.wanted->event_id.empty();
+  calls.session = arguments.text("--session").value_or("");
+  calls.visit = [found = std::move(*found), explains_session,
+                 &calls](const CallVisitor& visit) -> Result<void> {
+    // The table merges copies itself; an explanation needs them merged.
+    if (!calls.wanted) {
+      calls.losses = losses_of(found.unread, scan_log_calls(found.sources, {}, visit));
+      return {};
+    }
     std::set<std::string> sessions;
     std::vector<replay::Call> waiting;  // of sessions whose names begin as the one to explain
     const auto take = [&](replay::Call&& call) {
-      if (given) sessions.insert(call.session->id);
-      if (!calls.wanted || !given) {
-        visit(std::move(call));
-      } else if (call.session->id.starts_with(*given)) {
-        waiting.push_back(std::move(call));
-      }
+      if (!explains_session) return visit(std::move(call));
+      sessions.insert(call.session->id);
+      if (call.session->id.starts_with(calls.wanted->session)) waiting.push_back(std::move(call));
     };
-    // The table merges copies itself; an explanation needs them merged.
-    const LogReport report = calls.wanted ? visit_log_calls(found.sources, {}, take)
-                                          : scan_log_calls(found.sources, {}, take);
-    if (given) {
-      const auto session = find_log_session(*given, sessions);
+    const LogReport report = visit_log_calls(found.sources, {}, take);
+    if (explains_session) {
+      const auto session = find_log_session(calls.wanted->session, sessions);
       if (!session) return fail(session.error());
-      calls.set_session(*session);
-    }
-    for (replay::Call& call : waiting) {
-      if (call.session->id == calls.wanted->session) visit(std::move(call));
+      calls.wanted->session = *session;
+      for (replay::Call& call : waiting) {
+        if (call.session->id == *session) visit(std::move(call));
+      }
     }
     calls.losses = losses_of(found.unread, report);
     return {};
   };
+  return {};
+}
+
+/// The session of --session, among those that have calls.
+Result<void> name_session(const replay::CallTable& table, bool in_logs, Calls& calls) {
+  if (calls.session.empty() || !in_logs) return {};
+  std::set<std::string> names;
+  for (const auto& session : table.sessions()) names.insert(session.name());
+  const auto session = find_log_session(calls.session, names);
+  if (!session) return fail(session.error());
+  calls.session = *session;
   return {};
 }
 
@@ -214,7 +201,6 @@ Result<int> run(Context& context, const Arguments& arguments) {
   const auto book = open_prices(context, arguments);
   if (!book) return fail(book.error());
   Calls calls;
-  calls.session = arguments.text("--session");
   if (const auto text = arguments.text("--explain")) {
     auto wanted = parse_wanted_call(*text);
     if (!wanted) return fail(std::move(wanted.error()));
@@ -229,20 +215,21 @@ Result<int> run(Context& context, const Arguments& arguments) {
   replay::CallTable table;
   DAYBOOK_TRY(calls.visit([&](const replay::Call& call) { table.add(call); }));
   table.settle();
+  DAYBOOK_TRY(name_session(table, !arguments.list("PATH").empty(), calls));
   query->session = calls.session;
   constexpr unsigned kThreads = 2;
   const auto report = replay::cost_report(table, *book, *calendar, *query, kThreads);
-  if (calls.session && report.total.calls == 0 && !query->since && !query->until) {
+  if (!calls.session.empty() && report.total.calls == 0 && !query->since && !query->until) {
     context.err << fmt::format("daybook: no call counts in session {}: copies count in another\n",
-                               printable(*calls.session));
+                               printable(calls.session));
   }
-  // Which of the copies are this session's is not kept.
-  const CostPrinting printing = {query->by,
-                                 calendar->zone(),
-                                 arguments.text("--prices-at").value_or(""),
-                                 calls.session ? 0 : table.copies(),
-                                 context.columns,
-                                 context.colour()};
+  const CostPrinting printing = {
+      query->by,
+      calendar->zone(),
+      arguments.text("--prices-at").value_or(""),
+      calls.session.empty() ? table.copies() : table.copies_in(calls.session),
+      context.columns,
+      context.colour()};
   return print_report(context, arguments, calls, report, printing);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -12,7 +13,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "replay/copy_ties.h"
+#include "replay/copy_rule.h"
 
 namespace daybook::tools {
 namespace {
@@ -33,6 +34,8 @@ struct Kept {
   Uuid id;
   std::int64_t started_at = 0;
   std::int64_t ended_at = 0;
+  std::int64_t not_before = 0;
+  std::int64_t not_after = 0;  // as told: no copy can have started later
   std::uint64_t version = 0;
   std::array<std::uint64_t, 9> figures{};
   std::uint64_t compacted_from = 0;
@@ -45,8 +48,8 @@ struct Kept {
   Text tier = nullptr;
   Text speed = nullptr;
   Text region = nullptr;
-  Text tools = nullptr;          // names, each behind a '\n'
-  std::uint32_t tools_size = 0;  // of replay::tools_text
+  Text tools = nullptr;  // names, each behind a '\n'
+  replay::CopyRank rank;
   std::string response_id;
   std::uint16_t present = 0;  // bit i: figures[i] was reported; then the compaction's
   schema::Authority authority = schema::Authority::exact;
@@ -64,37 +67,28 @@ constexpr std::array<std::optional<std::uint64_t> replay::CallUsage::*, 9> kFigu
 constexpr std::uint16_t kFromBit = 1u << 9;
 constexpr std::uint16_t kToBit = 1u << 10;
 constexpr std::uint16_t kSearchesOpenBit = 1u << 11;
-constexpr std::size_t kOutputFigure = 6;
-
-struct KeptRules {
-  replay::CopyRank rank(const Kept& it) const {
-    const bool told = (it.present & (1u << kOutputFigure)) != 0;
-    return replay::copy_rank(told ? it.figures[kOutputFigure] + 1 : 0, it.authority, it.tools_size,
-                             it.session->relation);
-  }
-  std::pair<std::string_view, std::string_view> session(const Kept& it) const {
-    return {it.session->kind, it.session->id};
-  }
-  std::int64_t& start(Kept& it) const { return it.started_at; }
-  std::int64_t start(const Kept& it) const { return it.started_at; }
-  auto rest(const Kept& it) const { return std::tuple(std::string_view(*it.model), it.version); }
-};
 
 /// Distinct calls; the scan visits one at a time.
 class Collector {
  public:
   void add(replay::Call call) {
+    note_start(call);
     Kept made = pack(std::move(call));
     const auto [found, fresh] = by_id_.try_emplace(made.id.lo ^ made.id.hi, kept_.size());
     if (fresh) {
       kept_.push_back(std::move(made));
       return;
     }
-    ties_.merge(kept_[found->second], found->second, std::move(made), KeptRules{});
+    merge(found->second, std::move(made));
+  }
+
+  /// Every session that told a call, also where all of its calls count for others.
+  void visit_sessions(const std::function<void(const replay::CallSession&)>& visit) const {
+    for (const auto& [session, starts] : starts_) visit(*session);
   }
 
   void visit(const std::function<void(replay::Call&&)>& visit) {
-    ties_.settle(kept_, KeptRules{});
+    settle();
     const std::vector<std::int64_t> times = times_for_order();
     const auto ranks = merge_sessions();
     struct Place {
@@ -123,12 +117,75 @@ class Collector {
   }
 
  private:
+  void note_start(const replay::Call& call) {
+    if (call.session != last_session_) {
+      last_session_ = call.session;
+      last_starts_ = &starts_[call.session];
+    }
+    last_starts_->add(call.started_at);
+  }
+
+  static bool same_session(const Kept& a, const Kept& b) {
+    return replay::Originals::same(*a.session, *b.session);
+  }
+
+  /// Of copies in one session that are equal by rank, one that does not depend on their order.
+  static bool is_before(const Kept& a, const Kept& b) {
+    return std::tie(*a.tools, a.figures, a.present) < std::tie(*b.tools, b.figures, b.present);
+  }
+
+  /// Keeps the one that counts, dated by the earliest.
+  void merge(std::size_t into, Kept made) {
+    Kept& kept = kept_[into];
+    const std::int64_t a = kept.started_at, b = made.started_at;
+    const std::int64_t first = a == 0 ? b : b == 0 ? a : std::min(a, b);
+    const auto sent = std::min(sent_of(made), sent_of(kept));
+    const bool equal = made.rank == kept.rank;
+    if (equal && !same_session(made, kept)) {
+      ties_.emplace_back(into, std::move(made));
+    } else if (equal ? is_before(made, kept) : made.rank.is_over(kept.rank)) {
+      kept = std::move(made);
+    }
+    kept.started_at = first;
+    kept.not_after = sent.first == kNever ? 0 : sent.first;
+    kept.not_before = -sent.second;
+  }
+
+  /// Gives copies of equal rank to their original session.
+  void settle() {
+    replay::Originals originals;
+    for (const auto& [session, starts] : starts_) originals.note(*session, starts);
+    for (auto& [into, copy] : ties_) {
+      Kept& kept = kept_[into];
+      if (copy.rank != kept.rank) continue;
+      const bool better = same_session(copy, kept)
+                              ? is_before(copy, kept)
+                              : originals.is_before(*copy.session, *kept.session);
+      if (!better) continue;
+      copy.started_at = kept.started_at;
+      copy.not_before = kept.not_before;
+      copy.not_after = kept.not_after;
+      kept = std::move(copy);
+    }
+    ties_.clear();
+  }
+
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  /// Of copies the one that was written first tells best when the call was sent; of equals the one
+  /// that tells more. The smallest counts.
+  static std::pair<std::int64_t, std::int64_t> sent_of(const Kept& call) {
+    return {call.not_after == 0 ? kNever : call.not_after, -call.not_before};
+  }
+
   Kept pack(replay::Call call) {
     Kept made;
+    made.rank = replay::copy_rank(call);
     made.session = std::move(call.session);
     made.id = call.id;
     made.started_at = call.started_at;
     made.ended_at = call.ended_at;
+    made.not_before = call.not_before;
+    made.not_after = call.not_after != 0 ? call.not_after : call.started_at;
     made.version = call.version;
     for (std::size_t i = 0; i < kFigures.size(); ++i) {
       const auto& figure = call.usage.*kFigures[i];
@@ -153,7 +210,6 @@ class Collector {
     std::string tools;
     for (const std::string& tool : call.tools_called) tools += '\n' + tool;
     made.tools = texts_.of(tools);
-    made.tools_size = static_cast<std::uint32_t>(replay::tools_text(call).size());
     made.response_id = std::move(call.response_id);
     made.authority = call.usage.authority;
     made.stop = call.stop;
@@ -174,6 +230,9 @@ class Collector {
     call.response_id = std::move(kept.response_id);
     call.started_at = kept.started_at;
     call.ended_at = kept.ended_at;
+    call.start_exact = false;
+    call.not_before = kept.not_before;
+    call.not_after = kept.not_after;
     for (std::size_t i = 0; i < kFigures.size(); ++i) {
       if ((kept.present & (1u << i)) != 0) call.usage.*kFigures[i] = kept.figures[i];
     }
@@ -264,8 +323,13 @@ class Collector {
 
   Texts texts_;
   std::vector<Kept> kept_;
-  replay::CopyTies<Kept> ties_;
   std::unordered_map<std::uint64_t, std::size_t> by_id_;
+  /// Copies of equal rank in other sessions than the one that is kept, and whose they are.
+  std::vector<std::pair<std::size_t, Kept>> ties_;
+  /// Held, so that no other session gets their places.
+  std::unordered_map<std::shared_ptr<const replay::CallSession>, replay::StartRange> starts_;
+  std::shared_ptr<const replay::CallSession> last_session_;
+  replay::StartRange* last_starts_ = nullptr;
 };
 
 /// Gathers some calls before it takes the lock that all threads share.
@@ -326,6 +390,7 @@ LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptio
       LogReadOptions reading;
       reading.depth = Depth::usage;
       reading.finder = finder;
+      reading.starts = options.starts;
       std::uint64_t told = 0;
       if (options.progress) {
         reading.progress = [&](std::uint64_t read) {
@@ -362,6 +427,7 @@ LogReport visit_log_calls(std::span<const LogSource> sources, const LogCallsOpti
   Collector collector;
   LogReport report = scan_log_calls(sources, options,
                                     [&](replay::Call&& call) { collector.add(std::move(call)); });
+  if (options.session) collector.visit_sessions(options.session);
   collector.visit(visit);
   return report;
 }

@@ -8,7 +8,11 @@ namespace daybook::tools {
 
 struct LogCallsOptions {
   unsigned threads = 2;
-  std::function<void(std::uint64_t bytes_read)> progress;  // of all files; from any thread
+  std::function<void(std::uint64_t bytes_read)> progress = {};  // of all files; from any thread
+  /// visit_log_calls: told of every session that has calls, copies included, before the first call.
+  /// One that several files hold may come more than once.
+  std::function<void(const replay::CallSession&)> session = {};
+  bool starts = false;  // calls tell not before when they started, too (LogReadOptions)
 };
 
 /// Visits every call of the sources, copies included, in any order, one at a time from any thread:
@@ -17,10 +21,10 @@ LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptio
                          const std::function<void(replay::Call&&)>& visit);
 
 /// Visits every distinct call of the sources once, on the calling thread, ordered by session
-/// (kind, id) and then by start (one without a time stands behind the call before it in its file),
-/// and numbered (Call::version) in that order from one in each session, figures only
-/// (Depth::usage). Of copies one counts (replay/copy_ties.h), with the earliest start of all. Files
-/// that cannot be read are in the report.
+/// (kind, id) and then by start, and numbered (Call::version) in that order from one in each
+/// session, figures only (Depth::usage). Of copies the one counts that
+/// replay/copy_rule.h says, with the earliest start of all of them. Files that cannot be read are
+/// in the report.
 LogReport visit_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
                           const std::function<void(replay::Call&&)>& visit);
 

@@ -10,7 +10,13 @@
 namespace daybook::tools {
 namespace {
 
-constexpr std::array<std::string_view, 2> kMarkers = {"\"assistant\"", "\"compact_boundary\""};
+constexpr std::array<std::string_view, 3> kMarkers = {"\"assistant\"", "\"compact_boundary\"",
+                                                      "\"user\""};
+
+/// Lines of people and tools tell no figures, only when a request can have been sent.
+std::span<const std::string_view> markers(const LogReading& reading) {
+  return std::span(kMarkers).first(reading.options().starts ? 3 : 2);
+}
 
 constexpr std::array<std::string_view, 15> kMetadataTypes = {
     "summary",         "attachment",     "progress",     "file-history-snapshot",
@@ -20,7 +26,7 @@ constexpr std::array<std::string_view, 15> kMetadataTypes = {
 
 class ClaudeReader : public RecordReader {
  public:
-  explicit ClaudeReader(LogReading& reading) : reading_(reading), scan_(kMarkers) {
+  explicit ClaudeReader(LogReading& reading) : reading_(reading), scan_(markers(reading)) {
     const std::filesystem::path path(reading.source().path);
     std::string name = path.filename().string();
     name = name.substr(0, name.find(".jsonl"));
@@ -78,7 +84,9 @@ class ClaudeReader : public RecordReader {
       session.assistant(line, none);
     } else if (line.type.is("system") && line.subtype.is("compact_boundary")) {
       if (!is_repeated(line)) session.boundary(line, none);
-    } else if (line.type.is("user") && !head_done()) {
+    } else if (line.type.is("user")) {
+      session.log().lead().line(line.at);
+      if (head_done()) return;
       const std::string text = claude_text(line.message["content"]);
       if (!line.meta && !line.summary && !is_injected(text)) {
         session.log().start_turn(text, none, "");

@@ -351,6 +351,7 @@ void ClaudeSession::boundary(const ClaudeLine& line, Origin& origin) {
   const auto before = line.compact["preTokens"].count();
   const auto after = line.compact["postTokens"].count();
   if (reading_.usage_only()) {
+    log_.lead().line(line.at);
     after_compaction_ = true;
     compacted_from_ = before;
     compacted_to_ = after;

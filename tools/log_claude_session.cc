@@ -77,6 +77,7 @@ void ClaudeSession::open(const ClaudeLine& line, std::string id) {
   response.id = std::move(id);
   response.request = line.request.text();
   response.first_at = line.at;
+  response.not_before = log_.lead().take();
   response.slot = slot;
 }
 
@@ -228,6 +229,7 @@ void ClaudeSession::emit_extra_passes(const Response& response, const std::strin
     extra.id = response.id;
     extra.first_at = response.first_at;
     extra.last_at = response.first_at;
+    extra.not_before = response.not_before;
     extra.model = response.model;
     extra.again = response.again;
     extra.stop = "end_turn";
@@ -260,6 +262,8 @@ void ClaudeSession::emit_call(Response& response, const std::string& stable_id) 
   call.served_model = std::move(response.model);
   call.response_id = std::move(response.id);
   call.started_at = response.first_at;
+  call.start_exact = false;
+  call.not_before = response.not_before;
   call.ended_at = response.last_at;
   call.usage = std::move(response.usage);
   call.stop = claude_stop(response.stop);

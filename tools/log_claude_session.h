@@ -48,8 +48,9 @@ class ClaudeSession {
     std::string request;       // "" when not given
     std::int64_t first_at = 0;
     std::int64_t last_at = 0;
-    bool ended = false;  // a line says why it stopped
-    bool again = false;  // this session told an earlier state of it
+    std::int64_t not_before = 0;  // when what led to it was written; 0: not known
+    bool ended = false;           // a line says why it stopped
+    bool again = false;           // this session told an earlier state of it
     bool has_usage = false;
     std::uint64_t output = 0;
     replay::CallUsage usage;

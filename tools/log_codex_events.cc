@@ -39,6 +39,7 @@ void CodexThread::count(CodexCount count, const CodexLine& line, Origin& origin)
     open_.reset();
   } else {
     made.response.first_at = line.at;
+    made.response.not_before = log_.lead().take();
     made.response.slot = messages_.size();
     if (!reading_.usage_only()) log_.hold();
   }
@@ -104,6 +105,9 @@ void CodexThread::emit(Counted& counted) {
   call.requested_model = std::move(counted.model);
   call.started_at = counted.at;
   call.ended_at = counted.at;
+  call.start_exact = false;
+  call.not_before = counted.response.not_before;
+  call.not_after = counted.response.first_at;
   // Items that no figures followed used something, too: it is not known, and not zero.
   const bool known = counted.count.tokens.billed() || !counted.count.response_id.empty();
   call.response_id = std::move(counted.count.response_id);

@@ -264,6 +264,7 @@ void CodexThread::prompt(std::string_view text, JsonSpan content, const CodexLin
     return;
   }
   turn_has_prompt_ = true;
+  log_.lead().line(line.at);
   turn_starts_.push_back(messages_.size());
   flush();
   if (reading_.usage_only()) {
@@ -286,6 +287,7 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
     open_ = std::move(spare_);
     open_->clear();
     open_->first_at = line.at;
+    open_->not_before = log_.lead().take();
     open_->slot = messages_.size();
     open_->origin = origin;
     if (!reading_.usage_only()) log_.hold();
@@ -308,6 +310,7 @@ void CodexThread::output_item(const CodexLine& line, Origin& origin) {
 
 void CodexThread::call_output(const CodexLine& line, Origin& origin) {
   if (open_) open_->input_after = true;
+  log_.lead().line(line.at);
   if (reading_.usage_only()) return;
   append_message(line.payload.raw());
   const JsonSpan output = line.payload["output"];
@@ -471,6 +474,7 @@ void CodexThread::compacted(const CodexLine& line, Origin& origin) {
   const std::string response = line.payload["compaction_response_id"].text();
   if (!response.empty()) compactions_.insert(response);
   flush();
+  log_.lead().line(line.at);
   after_compaction_ = true;
   if (reading_.usage_only()) return;
   schema::CompactionCommittedT made;

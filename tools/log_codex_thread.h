@@ -29,6 +29,7 @@ class CodexThread {
   struct Response {
     std::int64_t first_at = 0;
     std::int64_t last_at = 0;
+    std::int64_t not_before = 0;    // when what led to it was written; 0: not known
     std::size_t slot = 0;           // messages before the answer
     std::string raw;                // its items, one after the other
     std::vector<std::size_t> ends;  // of each in `raw`

@@ -11,6 +11,7 @@ void MessageSession::system(std::string_view raw) {
 
 void MessageSession::prompt(const std::string& text, std::string_view raw,
                             const std::string& stable_id, Origin& origin) {
+  log_.lead().line(origin.at());
   if (!reading_.usage_only()) {
     unknown_outcomes();
     if (last_was_final_) {
@@ -32,6 +33,8 @@ void MessageSession::answer(const LogAnswer& answer, std::string_view raw, Origi
     call.requested_model = answer.model;
     call.started_at = answer.at;
     call.ended_at = answer.at;
+    call.start_exact = false;
+    call.not_before = log_.lead().take();
     call.usage = answer.usage;
     call.stop = answer.calls.empty() ? schema::StopReason::end : schema::StopReason::tool_calls;
     for (const LogToolCall& one : answer.calls) call.tools_called.push_back(one.tool);
@@ -110,6 +113,7 @@ void MessageSession::add_call(const LogAnswer& answer, Origin& origin) {
 
 void MessageSession::result(const std::string& call_id, std::string_view text, std::string_view raw,
                             Origin& origin) {
+  log_.lead().line(origin.at());
   if (reading_.usage_only()) return;
   messages_.push_back(reading_.sink().blob(raw));
   if (open_calls_.erase(call_id) == 0 || !answered_.insert(call_id).second) {

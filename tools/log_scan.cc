@@ -14,9 +14,12 @@ namespace daybook::tools {
 MarkerScan::MarkerScan(std::span<const std::string_view> markers) {
   std::size_t letters = 0;
   for (const std::string_view text : markers) {
-    DAYBOOK_CHECK(text.size() >= sizeof(std::uint64_t) && text[0] == '"');
-    Marker marker{text, 0};
-    std::memcpy(&marker.first8, text.data(), sizeof marker.first8);
+    constexpr std::size_t kLeastBytes = 6;
+    DAYBOOK_CHECK(text.size() >= kLeastBytes && text[0] == '"');
+    Marker marker{text, 0, 0};
+    const std::size_t first = std::min(text.size(), sizeof marker.first8);
+    std::memcpy(&marker.first8, text.data(), first);
+    std::memset(&marker.mask, 0xff, first);
     markers_.push_back(marker);
     if (std::ranges::find(seconds_, text[1]) != seconds_.end()) continue;
     DAYBOOK_CHECK(letters < seconds_.size());
@@ -33,7 +36,7 @@ bool MarkerScan::matches(std::string_view text, std::size_t at) const {
   std::uint64_t first8 = 0;
   std::memcpy(&first8, text.data() + at, sizeof first8);
   return std::ranges::any_of(markers_, [&](const Marker& marker) {
-    return marker.first8 == first8 && text.substr(at).starts_with(marker.text);
+    return marker.first8 == (first8 & marker.mask) && text.substr(at).starts_with(marker.text);
   });
 }
 

@@ -14,7 +14,7 @@ namespace daybook::tools {
 
 class MarkerScan {
  public:
-  /// Markers begin with a quote, are at least 8 bytes long, static, and have at most three
+  /// Markers begin with a quote, are at least 6 bytes long, static, and have at most three
   /// different second letters.
   explicit MarkerScan(std::span<const std::string_view> markers);
 
@@ -24,7 +24,8 @@ class MarkerScan {
  private:
   struct Marker {
     std::string_view text;
-    std::uint64_t first8 = 0;
+    std::uint64_t first8 = 0;  // of a shorter one all of it, then zeros
+    std::uint64_t mask = 0;    // the bytes of first8 that count
   };
   bool matches(std::string_view text, std::size_t at) const;
   std::size_t find_slowly(std::string_view text, std::size_t from) const;

@@ -142,6 +142,9 @@ class LogSession {
 
   std::uint64_t next_call_version() { return ++calls_; }
 
+  /// Lines that lead to requests: what `Call::not_before` is made of.
+  replay::LeadTime& lead() { return lead_; }
+
   /// Everything that waits goes to the sink. Lines alone make no session.
   void finish();
 
@@ -159,6 +162,7 @@ class LogSession {
   std::shared_ptr<schema::ProvenanceT> first_origin_;
   std::uint64_t position_ = 0;
   std::uint64_t calls_ = 0;
+  replay::LeadTime lead_;
   std::uint32_t turn_ = 0;
   bool turn_open_ = false;
 };

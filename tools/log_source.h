@@ -145,6 +145,9 @@ struct LogReadOptions {
   /// an answer whose figures may still come is no call yet, and a tool call without a result stays
   /// open.
   bool final = true;
+  /// Depth::usage: calls tell not before when they started, too, for which more lines are looked
+  /// at.
+  bool starts = false;
   LogFinder finder;                                        // may be empty
   std::function<void(std::uint64_t bytes_read)> progress;  // on-disk bytes so far; may be empty
 };

@@ -21,12 +21,4 @@ Result<replay::PriceBook> open_prices(const Context& context, const Arguments& a
   return book;
 }
 
-std::string vendor_of(const replay::PriceBook& book, std::string_view model) {
-  const auto rows = book.rows_for("", model);
-  const bool one = !rows.empty() && std::ranges::all_of(rows, [&](const replay::PriceRow* row) {
-    return row->provider == rows.front()->provider;
-  });
-  return one ? rows.front()->provider : std::string();
-}
-
 }  // namespace daybook::tools

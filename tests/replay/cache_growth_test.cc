@@ -130,7 +130,7 @@ TEST_CASE("where any prefix counts, using one is using all that it begins with")
       now += below(5) == 0 ? life : 1 + below(9) * kSecond;
       const std::int64_t first_byte = now + below(20) * kSecond;
       const replay::Prompt prompt = layout(call_of(list, "kimi", "kimi-k3"), rules, {});
-      const auto read = store.read(prompt, rules, now, {.ignore_minimum = true}, scale);
+      const auto read = store.read(prompt, rules, {now, now}, {.ignore_minimum = true}, scale);
       std::optional<std::size_t> expected;
       for (std::size_t i = 0; i < prompt.points.size(); ++i) {
         const auto found = noted.find(prompt.points[i].cache);
@@ -138,7 +138,7 @@ TEST_CASE("where any prefix counts, using one is using all that it begins with")
         if (now - found->second.first < life && found->second.second <= now) expected = i;
       }
       REQUIRE(read.point == expected);
-      store.write(prompt, rules, now, first_byte, read);
+      store.write(prompt, rules, {now, now}, first_byte, read);
       for (const auto& point : prompt.points) {
         const auto [found, fresh] = noted.try_emplace(point.cache, now, first_byte);
         auto& [used, readable] = found->second;

@@ -56,6 +56,23 @@ TEST_CASE("the recorded policy is simulated to what the provider reported") {
   }
 }
 
+TEST_CASE("where times leave open what expired, the reported read tells") {
+  FaultPlan plan;
+  plan.faults = {"T1"};
+  SessionRun run = tests::run_session(plan);
+  replay::CacheCall& call = run.calls[run.fault_call];
+  // Sent 280 s behind the call before, or so late that the cache has expired.
+  const std::int64_t before_start = run.calls[run.fault_call - 1].start;
+  REQUIRE(call.start - before_start > 300'000'000'000);
+  call.start_exact = false;
+  call.not_before = before_start + 280'000'000'000;
+  CHECK(replayed(run, {})[run.fault_call].recorded == as_simulated(run.usages[run.fault_call]));
+  const std::uint64_t before = run.usages[run.fault_call - 1].total;
+  call.usage.cache_read = before;
+  call.usage.cache_write = *call.usage.cache_write - before;
+  CHECK(replayed(run, {})[run.fault_call].recorded.read > 0);
+}
+
 TEST_CASE("one-hour markers give what the provider gives when they are really sent") {
   FaultPlan plan;
   plan.faults = {"T1"};
@@ -230,4 +247,16 @@ TEST_CASE("policies that cannot be are told with what they want") {
   CHECK(error("stable-tool").find("did you mean 'stable-tools'?") != std::string::npos);
   CHECK(error("logs/claude").find("--what-if 1h PATH") != std::string::npos);
   CHECK(error("logs/claude").find("keep-warm=SECONDS") != std::string::npos);
+}
+
+TEST_CASE("two values of one policy exclude each other, the same one again does not") {
+  for (const auto& [first, second] :
+       {std::pair("keep-warm=100", "keep-warm=1000"), std::pair("keep-warm", "keep-warm=100"),
+        std::pair("compact=10", "compact=20"), std::pair("model=a:b", "model=a:c")}) {
+    CachePolicy both = policy(first);
+    CHECK(CachePolicy::add(both, first));
+    const auto added = CachePolicy::add(both, second);
+    REQUIRE_FALSE(added);
+    CHECK(added.error().message.find("another value of this policy") != std::string::npos);
+  }
 }

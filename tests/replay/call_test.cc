@@ -172,6 +172,56 @@ TEST_CASE("an imported session says whose log it is, and its times are the log's
   CHECK(tape.calls[0].started_at == 77);
 }
 
+TEST_CASE("a log's request was sent between the latest line that led to it and its answer") {
+  Tape tape("claude-1");
+  schema::SessionImportedT imported;
+  imported.kind = "claude-code";
+  tape.take(std::move(imported), 0);
+  const auto at = [](std::int64_t when) {
+    auto from = std::make_shared<schema::ProvenanceT>();
+    from->at = when;
+    return from;
+  };
+  tape.take(schema::TurnStartedT{}, 1, at(10));
+  tape.take(requested("m"), 1, at(30));
+  auto answer = responded(1);
+  answer.started_at = 35;
+  tape.take(std::move(answer), 1, at(35));
+  tape.take(schema::ToolCompletedT{}, 1, at(50));
+  tape.take(schema::ToolCompletedT{}, 1, at(40));
+  schema::ImportedLineT other;
+  other.type = "progress";
+  tape.take(std::move(other), 1, at(55));
+  tape.take(requested("m"), 1, at(60));
+  tape.take(responded(1), 1, at(60));
+  schema::ImportedLineT added;
+  added.type = "user";
+  tape.take(std::move(added), 1, at(65));
+  tape.take(requested("m"), 1, at(70));
+  tape.take(responded(1), 1, at(70));
+  // Nothing new leads to this one.
+  tape.take(requested("m"), 1, at(80));
+  tape.take(responded(1), 1, at(80));
+  REQUIRE(tape.calls.size() == 4);
+  const std::int64_t bounds[][2] = {{10, 30}, {50, 60}, {65, 70}, {65, 80}};
+  for (std::size_t i = 0; i < tape.calls.size(); ++i) {
+    INFO("call " << i);
+    CHECK_FALSE(tape.calls[i].start_exact);
+    CHECK(tape.calls[i].not_before == bounds[i][0]);
+    CHECK(tape.calls[i].not_after == bounds[i][1]);
+  }
+  CHECK(tape.calls[0].started_at == 35);
+}
+
+TEST_CASE("our own sessions know when they sent a request") {
+  Tape tape("s");
+  tape.take(schema::TurnStartedT{});
+  tape.take(requested("m"));
+  tape.take(responded(1));
+  REQUIRE(tape.calls.size() == 1);
+  CHECK(tape.calls[0].start_exact);
+}
+
 TEST_CASE("a request's segments grow from those of its base") {
   Tape tape("s");
   const auto segment = [](char name) {

@@ -86,7 +86,7 @@ TEST_CASE("equal outputs: exact figures, then a session of its own, then the nam
   CHECK(winner(silent, call(1, session("b"), 0)) == "b");
 }
 
-TEST_CASE("of equal copies that of the session counts which went on first, or never") {
+TEST_CASE("equal copies stay with an original that ended before what was made of it") {
   // Call 1 is in all, call 2 in all but the fork; the fork's and the resumed one's own come later.
   std::vector<Call> calls;
   for (const char* name : {"z-original", "a-fork", "b-resumed"}) {
@@ -113,6 +113,34 @@ TEST_CASE("of equal copies that of the session counts which went on first, or ne
   // The original went on, too, but before the fork did.
   calls.push_back(call(5, session("z-original"), 9, 25));
   CHECK(homes(calls)[1] == "z-original");
+}
+
+TEST_CASE("equal copies are the original session's: it began first, or else ended first") {
+  std::mt19937 random(11);
+  // What resumed the original has its calls and one more, whatever the names are.
+  for (const auto& [original, later] : {std::pair("a", "b"), std::pair("b", "a")}) {
+    std::vector<Call> calls;
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+      const auto at = static_cast<std::int64_t>(id * 10);
+      calls.push_back(call(id, session(original), 5, at));
+      calls.push_back(call(id, session(later), 5, at));
+    }
+    calls.push_back(call(9, session(later), 5, 90));
+    // One that began later and ended sooner is no original either.
+    calls.push_back(call(2, session("0"), 5, 20));
+    for (int round = 0; round < 10; ++round) {
+      std::ranges::shuffle(calls, random);
+      CallTable table;
+      for (const Call& one : calls) table.add(one);
+      table.settle();
+      for (const StoredCall& kept : table.calls()) {
+        CHECK(table.session_of(kept).id == (kept.id.lo == 9 ? later : original));
+      }
+      CHECK(table.copies_in(original) == 0);
+      CHECK(table.copies_in(later) == 3);
+      CHECK(table.copies_in("0") == 1);
+    }
+  }
 }
 
 TEST_CASE("order and repetition of copies change nothing") {

@@ -15,6 +15,15 @@ using tests::Cli;
 
 namespace {
 
+/// The prompt of an answer that came in the same second: it tells when the request was sent.
+std::string prompt_line(std::string_view session, std::string_view time) {
+  return fmt::format(R"({{"type":"user","sessionId":"{0}","uuid":"p-{0}-{1}",)"
+                     R"("timestamp":"2026-05-01T{1}Z","cwd":"/p","version":"2.0.0",)"
+                     R"("message":{{"role":"user","content":"go on"}}}})",
+                     session, time) +
+         "\n";
+}
+
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kStart = 1'780'000'000 * kSecond;
 
@@ -206,6 +215,9 @@ TEST_CASE("without a clock the calls read what they could") {
   CHECK(lines[1]["version"] == 7);
   const auto run = cli.run({"cache", "--what-if", "no-clock"});
   INFO(run.out);
+  CHECK(run.out.starts_with("spent as recorded (4 calls): $"));
+  CHECK(run.out.find("26,012  12,000  14,000") != std::string::npos);
+  CHECK(run.out.find("\nthe policy would have cost $0.0206 less\n") != std::string::npos);
   CHECK(run.out.find("not known:") != std::string::npos);
   CHECK(cli.run({"cache", "--what-if", "nothing"}).code == 2);
 }
@@ -225,9 +237,10 @@ TEST_CASE("log files are analysed without a journal, by their figures") {
         R"("ephemeral_1h_input_tokens":0}}}}}}}})",
         number, time, read, written);
   };
-  std::ofstream(logs + "/s1.jsonl") << line(1, "10:00:00", 0, 5000) << '\n'
-                                    << line(2, "10:01:00", 5000, 1000) << '\n'
-                                    << line(3, "10:20:00", 0, 7000) << '\n';
+  std::ofstream(logs + "/s1.jsonl")
+      << line(1, "10:00:00", 0, 5000) << '\n'
+      << line(2, "10:01:00", 5000, 1000) << '\n'
+      << prompt_line("s1", "10:20:00") << line(3, "10:20:00", 0, 7000) << '\n';
   const auto run = cli.run({"cache", logs, "--json"});
   INFO(run.out << run.err);
   CHECK(run.code == 0);
@@ -315,7 +328,8 @@ TEST_CASE("the remedy for expiry is one that the gap and the prompt leave") {
     std::ofstream out(log);
     int number = 0;
     for (const char* time : {"10:00:00", second}) {
-      out << fmt::format(
+      out << prompt_line(name, time)
+          << fmt::format(
                  R"({{"type":"assistant","sessionId":"{0}","uuid":"{0}{1}","requestId":"{0}{1}",)"
                  R"("timestamp":"2026-05-01T{2}Z","cwd":"/p","version":"2.0.0","message":)"
                  R"({{"id":"{0}{1}","type":"message","role":"assistant",)"
@@ -345,6 +359,7 @@ TEST_CASE("the remedy for expiry is one that the gap and the prompt leave") {
 std::string two_hours(const char* model) {
   std::string text;
   for (const char* time : {"10:00:00", "12:00:00"}) {
+    text += prompt_line("s1", time);
     text += fmt::format(
                 R"({{"type":"assistant","sessionId":"s1","uuid":"u{0}","requestId":"r{0}",)"
                 R"("timestamp":"2026-05-01T{0}Z","cwd":"/p","version":"2.0.0","message":)"
@@ -403,7 +418,8 @@ TEST_CASE("a call without a time is not of 1970") {
   std::string text = two_hours("claude-sonnet-4-5");
   for (const char* time :
        {R"("timestamp":"2026-05-01T10:00:00Z",)", R"("timestamp":"2026-05-01T12:00:00Z",)"}) {
-    text.erase(text.find(time), std::string_view(time).size());
+    // Of the prompt and of its answer.
+    for (int line = 0; line < 2; ++line) text.erase(text.find(time), std::string_view(time).size());
   }
   tests::write_file(log, text);
   REQUIRE(cli.run({"import", log}).code == 0);
@@ -470,6 +486,35 @@ TEST_CASE("a transcript is compared with itself: the model it has changes nothin
   const auto tools = cli.run({"cache", "--what-if", "stable-tools"});
   CHECK(tools.code == 2);
   CHECK(tools.err.find("transcripts do not show") != std::string::npos);
+}
+
+TEST_CASE("what a policy's difference owes to calls that are simulated otherwise is told apart") {
+  Cli cli;
+  const tests::TempDir folder;
+  const std::string log = folder.str("s1.jsonl");
+  // The first call reads what other sessions left, which the simulation knows nothing of.
+  tests::write_file(
+      log,
+      prompt_line("s1", "10:00:00") +
+          R"({"type":"assistant","sessionId":"s1","uuid":"u1","requestId":"r1","timestamp":)"
+          R"("2026-05-01T10:00:05Z","cwd":"/p","message":{"id":"m1","type":"message","role":)"
+          R"("assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":"end_turn",)"
+          R"("usage":{"input_tokens":10,"cache_read_input_tokens":15000,"output_tokens":100,)"
+          R"("cache_creation_input_tokens":5000,"cache_creation":{"ephemeral_5m_input_tokens":)"
+          R"(5000,"ephemeral_1h_input_tokens":0}}}})"
+          "\n");
+  REQUIRE(cli.run({"import", log}).code == 0);
+  const auto run = cli.run({"cache", "--what-if", "1h"});
+  INFO(run.out << run.err);
+  // 10 x $3 + 15,000 x $0.30 + 5,000 x $3.75 + 100 x $15 a million.
+  CHECK(run.out.starts_with("spent as recorded (1 call): $0.0248\n"));
+  // Simulated are 20,000 writes, which cost $2.25 a million more for an hour.
+  CHECK(run.out.find("\nthe policy would have cost $0.0450 more\n"
+                     "of that, $0.0450 more in 1 call whose simulation as recorded is not what was "
+                     "reported\n") != std::string::npos);
+  const auto total = tests::json_lines(cli.run({"cache", "--what-if", "1h", "--json"}).out)[0];
+  CHECK(total["differing_usd"] == "0.045");
+  CHECK(total["spent_usd"]["high"] == "0.02478");
 }
 
 TEST_CASE("a count that cannot be right is not priced by the cache analysis either") {

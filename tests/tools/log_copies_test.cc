@@ -86,7 +86,7 @@ TEST_CASE("copies: --session gives the row of --by session, and cache the same")
 TEST_CASE("copies: a session of which every call counts elsewhere is no empty one") {
   const TempDir dir;
   write_copies(dir);
-  write_file(dir.path() / "z.jsonl", claude("z", {"m0"}, 0));
+  write_file(dir.path() / "z.jsonl", claude("z", {"m0", "m1", "m2", "m3"}, 0));
   Cli cli;
   const CliRun run = cli.run({"cost", "--session", "z", dir.str()});
   CHECK(run.code == 0);

@@ -71,7 +71,8 @@ TEST_CASE("figures: a trajectory that names no vendor has the cache rules of who
     CHECK_THAT(log.path({"cache", "--why", "at:1"}).out, Contains(std::string("rules: ") + rules));
   }
   BothWays log("a_trajectory.json", trajectory("nobody-knows", metrics));
-  CHECK_THAT(log.path({"cache", "--why", "at:1"}).out, Contains("rules: unknown"));
+  CHECK_THAT(log.path({"cache", "--why", "at:1"}).out,
+             Contains("rules: not known for this provider"));
 }
 
 std::string codex_line(int second, const std::string& type, const std::string& payload) {

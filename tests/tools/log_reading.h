@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "replay/copy_ties.h"
+#include "replay/call.h"
+#include "replay/copy_rule.h"
 #include "tests/support/build_paths.h"
 #include "tools/log_calls.h"
 
@@ -122,21 +123,33 @@ inline tools::LogReport read_events(const std::vector<std::string>& paths, Event
 
 /// The calls that the events fold into, copies removed, in the order of visit_log_calls.
 inline std::vector<replay::Call> calls_of_events(const EventSink& sink) {
-  std::map<Uuid, std::size_t> places;
-  std::vector<replay::Call> calls;
-  replay::CopyTies<replay::Call> ties;
+  std::vector<replay::Call> all;
+  replay::Originals originals;
   for (const auto& [session, events] : sink.sessions) {
     replay::CallFold fold(session, [&](replay::Call call) {
-      const auto [found, fresh] = places.try_emplace(call.id, calls.size());
-      if (fresh) {
-        calls.push_back(std::move(call));
-      } else {
-        ties.merge(calls[found->second], found->second, std::move(call), replay::CallCopyRules{});
-      }
+      // Files of one session are one.
+      auto whose = *call.session;
+      whose.stored.clear();
+      call.session = std::make_shared<const replay::CallSession>(whose);
+      originals.note(whose, {call.started_at, call.started_at});
+      all.push_back(std::move(call));
     });
     for (const std::string& bytes : events) fold.take(*view_event(as_bytes(bytes)).value());
   }
-  ties.settle(calls, replay::CallCopyRules{});
+  std::map<Uuid, replay::Call> best;
+  for (replay::Call& call : all) {
+    const auto [found, fresh] = best.try_emplace(call.id);
+    replay::Call& kept = found->second;
+    const std::int64_t first = fresh ? call.started_at : std::min(call.started_at, kept.started_at);
+    const auto ranks = std::pair(copy_rank(call), copy_rank(fresh ? call : kept));
+    if (fresh || ranks.first.is_over(ranks.second) ||
+        (ranks.first == ranks.second && originals.is_before(*call.session, *kept.session))) {
+      kept = std::move(call);
+    }
+    kept.started_at = first;
+  }
+  std::vector<replay::Call> calls;
+  for (auto& [id, call] : best) calls.push_back(std::move(call));
   std::ranges::sort(calls, {}, [](const replay::Call& call) {
     return std::tie(call.session->kind, call.session->id, call.started_at, call.version, call.id);
   });
