@@ -11,44 +11,44 @@ ClaudeLine::ClaudeLine(JsonSpan record) {
   record.members([&](std::string_view key, JsonSpan value) {
     switch (key.size()) {
       case 3:
-        if (key == "cwd") cwd = value;
+        if (is_key(key, "cwd")) cwd = value;
         break;
       case 4:
-        if (key == "type") type = value;
-        if (key == "uuid") uuid = value;
+        if (is_key(key, "type")) type = value;
+        if (is_key(key, "uuid")) uuid = value;
         break;
       case 6:
-        if (key == "isMeta") meta = value.is_true();
+        if (is_key(key, "isMeta")) meta = value.is_true();
         break;
       case 7:
-        if (key == "message") message = value;
-        if (key == "version") version = value;
-        if (key == "agentId") agent = value;
-        if (key == "subtype") subtype = value;
+        if (is_key(key, "message")) message = value;
+        if (is_key(key, "version")) version = value;
+        if (is_key(key, "agentId")) agent = value;
+        if (is_key(key, "subtype")) subtype = value;
         break;
       case 9:
-        if (key == "sessionId") session = value;
-        if (key == "timestamp") timestamp = value;
-        if (key == "requestId") request = value;
+        if (is_key(key, "sessionId")) session = value;
+        if (is_key(key, "timestamp")) timestamp = value;
+        if (is_key(key, "requestId")) request = value;
         break;
       case 10:
-        if (key == "parentUuid") parent = value;
-        if (key == "forkedFrom") forked = value;
+        if (is_key(key, "parentUuid")) parent = value;
+        if (is_key(key, "forkedFrom")) forked = value;
         break;
       case 11:
-        if (key == "isSidechain") sidechain = value.is_true();
+        if (is_key(key, "isSidechain")) sidechain = value.is_true();
         break;
       case 13:
-        if (key == "toolUseResult") tool_data = value;
+        if (is_key(key, "toolUseResult")) tool_data = value;
         break;
       case 15:
-        if (key == "compactMetadata") compact = value;
+        if (is_key(key, "compactMetadata")) compact = value;
         break;
       case 16:
-        if (key == "isCompactSummary") summary = value.is_true();
+        if (is_key(key, "isCompactSummary")) summary = value.is_true();
         break;
       case 17:
-        if (key == "isApiErrorMessage") api_error = value.is_true();
+        if (is_key(key, "isApiErrorMessage")) api_error = value.is_true();
         break;
       default:
         break;
@@ -61,12 +61,12 @@ ClaudeLine::ClaudeLine(JsonSpan record) {
 
 ClaudeMessage::ClaudeMessage(JsonSpan message) {
   message.members([&](std::string_view key, JsonSpan value) {
-    if (key == "id") id = value;
-    if (key == "model") model = value;
-    if (key == "content") content = value;
-    if (key == "stop_reason") stop_reason = value;
-    if (key == "usage") usage = value;
-    if (key == "diagnostics") diagnostics = value;
+    if (is_key(key, "id")) id = value;
+    if (is_key(key, "model")) model = value;
+    if (is_key(key, "content")) content = value;
+    if (is_key(key, "stop_reason")) stop_reason = value;
+    if (is_key(key, "usage")) usage = value;
+    if (is_key(key, "diagnostics")) diagnostics = value;
   });
 }
 
@@ -74,30 +74,30 @@ replay::CallUsage claude_usage(JsonSpan usage, Figures& figures) {
   replay::CallUsage made;
   usage.members([&](std::string_view key, JsonSpan value) {
     if (value.is_null()) return;
-    if (key == "input_tokens") {
+    if (is_key(key, "input_tokens")) {
       made.input_uncached = figures.count(key, value);
-    } else if (key == "output_tokens") {
+    } else if (is_key(key, "output_tokens")) {
       made.output = figures.count(key, value);
-    } else if (key == "cache_read_input_tokens") {
+    } else if (is_key(key, "cache_read_input_tokens")) {
       made.cache_read = figures.count(key, value);
-    } else if (key == "cache_creation_input_tokens") {
+    } else if (is_key(key, "cache_creation_input_tokens")) {
       made.cache_write = figures.count(key, value);
-    } else if (key == "cache_creation") {
+    } else if (is_key(key, "cache_creation")) {
       for (const auto& [name, part] :
            {std::pair{"ephemeral_5m_input_tokens", &made.cache_write_5m},
             std::pair{"ephemeral_1h_input_tokens", &made.cache_write_1h}}) {
         *part = figures.count(name, value[name]);
       }
-    } else if (key == "output_tokens_details") {
+    } else if (is_key(key, "output_tokens_details")) {
       made.reasoning = figures.count("thinking_tokens", value["thinking_tokens"]);
-    } else if (key == "server_tool_use") {
+    } else if (is_key(key, "server_tool_use")) {
       made.web_searches = figures.count("web_search_requests", value["web_search_requests"]);
       made.searches_open = !made.web_searches;
-    } else if (key == "service_tier") {
+    } else if (is_key(key, "service_tier")) {
       made.service_tier = value.text();
-    } else if (key == "speed") {
+    } else if (is_key(key, "speed")) {
       made.speed = value.text();
-    } else if (key == "inference_geo") {
+    } else if (is_key(key, "inference_geo")) {
       made.region = value.text();
     }
   });

@@ -126,8 +126,8 @@ void ClaudeSession::absorb_content(const ClaudeMessage& message) {
       JsonSpan type;
       JsonSpan name;
       block.members([&](std::string_view key, JsonSpan value) {
-        if (key == "type") type = value;
-        if (key == "name") name = value;
+        if (is_key(key, "type")) type = value;
+        if (is_key(key, "name")) name = value;
       });
       if (type.is("tool_use")) response.tools.push_back(name.text());
       return;

@@ -19,8 +19,8 @@ void strong_hashes(const CodexLine& line, std::vector<std::uint64_t>& hashes) {
   hashes.clear();
   if (!line.payload.is_object()) return;
   line.payload.members([&](std::string_view key, JsonSpan value) {
-    const bool id = key == "call_id" || key == "turn_id" || key == "response_id";
-    const bool counters = key == "info" && value.is_object() && line.kind.is("token_count");
+    const bool id = is_key(key, "call_id") || is_key(key, "turn_id") || is_key(key, "response_id");
+    const bool counters = is_key(key, "info") && value.is_object() && line.kind.is("token_count");
     if ((id && value.is_string()) || counters) hashes.push_back(xxh3_64(as_bytes(value.raw())));
   });
 }
@@ -65,10 +65,10 @@ CodexLine::CodexLine(JsonSpan record) {
   JsonSpan timestamp;
   JsonSpan bare_type;
   record.members([&](std::string_view key, JsonSpan value) {
-    if (key == "type") bare_type = value;
-    if (key == "payload") payload = value;
-    if (key == "timestamp") timestamp = value;
-    if (key == "ordinal") ordinal = value.count();
+    if (is_key(key, "type")) bare_type = value;
+    if (is_key(key, "payload")) payload = value;
+    if (is_key(key, "timestamp")) timestamp = value;
+    if (is_key(key, "ordinal")) ordinal = value.count();
   });
   enveloped = payload.is_object();
   if (enveloped) {

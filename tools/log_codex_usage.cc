@@ -80,12 +80,12 @@ std::optional<CodexTokens> codex_tokens(JsonSpan usage, Figures& figures) {
       has = count.has_value();
     };
     bool has_total = false;
-    if (key == "input_tokens") set(made.input, made.has_input);
-    if (key == "cached_input_tokens") set(made.cached, made.has_cached);
-    if (key == "cache_write_input_tokens") set(made.cache_write, made.has_cache_write);
-    if (key == "output_tokens") set(made.output, made.has_output);
-    if (key == "reasoning_output_tokens") set(made.reasoning, made.has_reasoning);
-    if (key == "total_tokens") set(made.total, has_total);
+    if (is_key(key, "input_tokens")) set(made.input, made.has_input);
+    if (is_key(key, "cached_input_tokens")) set(made.cached, made.has_cached);
+    if (is_key(key, "cache_write_input_tokens")) set(made.cache_write, made.has_cache_write);
+    if (is_key(key, "output_tokens")) set(made.output, made.has_output);
+    if (is_key(key, "reasoning_output_tokens")) set(made.reasoning, made.has_reasoning);
+    if (is_key(key, "total_tokens")) set(made.total, has_total);
   });
   if (!figures.wrong().empty()) return {};
   if (made.has_input && made.cached > made.input) {

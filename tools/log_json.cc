@@ -468,7 +468,7 @@ bool JsonSpan::is_number() const {
 JsonSpan JsonSpan::operator[](std::string_view key) const {
   JsonSpan found;
   members([&](std::string_view name, JsonSpan value) {
-    if (name == key) found = value;
+    if (is_key(name, key)) found = value;
   });
   return found;
 }
@@ -496,10 +496,6 @@ std::string JsonSpan::text() const {
     }
   }
   return is_ascii(out) || is_utf8(out) ? out : repair_utf8(out);
-}
-
-bool JsonSpan::is(std::string_view value) const {
-  return text_.size() == value.size() + 2 && is_string() && text_.substr(1, value.size()) == value;
 }
 
 std::optional<std::int64_t> JsonSpan::integer() const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -17,6 +18,12 @@ inline constexpr int kMostJsonNesting = 512;
 
 /// Whether a text that is not accepted nests deeper than that.
 bool nests_too_deep(std::string_view text);
+
+/// Whether a key is `name`. Of a name known at compile time no function is called, which counts: a
+/// line's keys are compared some hundred times.
+inline bool is_key(std::string_view key, std::string_view name) {
+  return key.size() == name.size() && std::memcmp(key.data(), name.data(), name.size()) == 0;
+}
 
 /// Where the values of a text are, down to a few levels: found while the text is checked, so that
 /// looking at them does not go through the text again. Reusable.
@@ -72,7 +79,9 @@ class JsonSpan {
     return is_string() ? text_.substr(1, text_.size() - 2) : std::string_view();
   }
   /// Whether this is the string `value`, which needs no escapes.
-  bool is(std::string_view value) const;
+  bool is(std::string_view value) const {
+    return text_.size() == value.size() + 2 && is_string() && is_key(written(), value);
+  }
 
   /// A count: a whole number that is not negative, also as "3", 3.0 or 3e0.
   std::optional<std::uint64_t> count() const;
