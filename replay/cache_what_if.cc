@@ -150,7 +150,12 @@ std::vector<std::string> CachePolicy::unknowns() const {
         "How many tokens the other model's tokenizer makes of the same text, and how "
         "long its answers are.");
   }
-  if (keep_warm_s != 0) out.push_back("How pings count against rate limits.");
+  if (keep_warm_s != 0) {
+    out.push_back("How pings count against rate limits.");
+    out.push_back(
+        "Whether a session's last call is the last: the pings that would follow it are not "
+        "counted.");
+  }
   return out;
 }
 

@@ -76,7 +76,7 @@ const std::vector<Example>& examples() {
       {"P8.region", "Another region served the call."},
       {"P8.provider", "The call goes to another provider."},
       {"T1", "The call starts after the cache has expired."},
-      {"T2", "The answer before took longer than the cache lives."},
+      {"T2", "The lifetime counts from the request before, whose answer took most of it."},
       {"C1", "The call starts a second after the one that writes the cache."},
       {"S1", "The model drops the thinking of a tool loop when a person writes again."},
       {"R1", "Reads come in blocks of 128 tokens."},
