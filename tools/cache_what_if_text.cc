@@ -119,8 +119,9 @@ void WhatIfReport::print_sums(Context& context) const {
                        difference_text(changed_.money - recorded_.money));
     if (!doubtful_.is_zero()) {
       out << fmt::format(
-          "{} of it would have cost {}: their simulation as recorded is not what was reported\n",
-          counted(contradicted_, "call", "calls"), difference_text(doubtful_));
+          "calls whose simulation as recorded is not what was reported: {}, which would have cost "
+          "{}\n",
+          grouped(contradicted_), difference_text(doubtful_));
     }
     if (unpriced_calls_ > 0) {
       out << fmt::format("{} without a price: the tokens are in the table, and no cost of them\n",

@@ -509,10 +509,9 @@ TEST_CASE("what a policy's difference owes to calls that are simulated otherwise
   // 10 x $3 + 15,000 x $0.30 + 5,000 x $3.75 + 100 x $15 a million.
   CHECK(run.out.starts_with("spent as recorded (1 call): $0.0248\n"));
   // Simulated are 20,000 writes, which cost $2.25 a million more for an hour.
-  CHECK(
-      run.out.find("\nthe policy would have cost $0.0450 more\n"
-                   "1 call of it would have cost $0.0450 more: their simulation as recorded is not "
-                   "what was reported\n") != std::string::npos);
+  CHECK(run.out.find("\nthe policy would have cost $0.0450 more\n"
+                     "calls whose simulation as recorded is not what was reported: 1, which would "
+                     "have cost $0.0450 more\n") != std::string::npos);
   const auto total = tests::json_lines(cli.run({"cache", "--what-if", "1h", "--json"}).out)[0];
   CHECK(total["differing_usd"] == "0.045");
   CHECK(total["spent_usd"]["high"] == "0.02478");
