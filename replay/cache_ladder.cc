@@ -62,7 +62,11 @@ Expiry expiry(const TimeGap& gap, std::int64_t end, const TimeSpan& now, const R
 
 Expiry CacheLadder::expiry_of(const Step& last, const Step& now) {
   const auto gap = gap_between(last.sent, now.sent);
-  return gap ? expiry(*gap, last.end, now.sent, last.rules->life_s(last.ttl)) : Expiry{};
+  if (gap) return expiry(*gap, last.end, now.sent, last.rules->life_s(last.ttl));
+  // Of calls without a time nobody knows how far they are apart.
+  Expiry unknown;
+  unknown.leaves = {Leaf::ttl, Leaf::ttl_by_generation};
+  return unknown;
 }
 
 /// Causes that keep a call from reading what the last one left, whatever it was.
@@ -103,7 +107,12 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
   const Expiry expired = expiry_of(last, now);
   std::vector<Leaf> possible;
   if (expired.open()) possible = expired.leaves;
+  const bool cut = now.input * 100 < last.input * kDropPercent;
   if (auto certain = certain_causes(last, now); !certain.empty()) {
+    // What is no longer sent was lost to no clock.
+    if (cut) {
+      for (const Leaf leaf : leaves_of({"E2", "E3", "P4.deleted"})) possible.push_back(leaf);
+    }
     const bool all = possible.empty();
     certain.insert(certain.end(), possible.begin(), possible.end());
     return CauseSet::of(all ? CauseSet::Relation::joint : CauseSet::Relation::one_of,
@@ -115,7 +124,7 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
     const auto more = leaves_of(families);
     possible.insert(possible.end(), more.begin(), more.end());
   };
-  if (now.input * 100 < last.input * kDropPercent) {
+  if (cut) {
     add({"E2", "E3", "P4.deleted"});
     if (nothing) add({"P2", "P3", "P5", "U1"});
     return CauseSet::of(CauseSet::Relation::one_of, std::move(possible));

@@ -153,6 +153,22 @@ TEST_CASE("starts: Codex's answers are dated by their figures, and its requests 
   }
 }
 
+TEST_CASE("starts: a call without a time may have come after the cache expired") {
+  const std::string undated = claude_answer("m2", "later", claude_usage_json(10, 0, 21'000, 500),
+                                            "claude-sonnet-4-5-20250929");
+  const auto found = causes("undated.jsonl", claude_user(0) + claude(5, 0, 20'000) + undated);
+  check_open({found[0]}, "T1");
+  check_open({found[0]}, "T2");
+}
+
+TEST_CASE("starts: of figures alone what is no longer sent was not lost to the clock alone") {
+  const std::string text =
+      claude_user(0) + claude(5, 0, 20'000) + claude_user(400) + claude(402, 0, 5'000);
+  const std::string cause = causes("cut.jsonl", text)[0];
+  CHECK_THAT(cause, Catch::StartsWith("one_of{") && Catch::Contains("T1"));
+  CHECK_THAT(cause, Catch::Contains("E2") && Catch::Contains("E3"));
+}
+
 TEST_CASE("starts: the explanation tells the gap and the lifetime of what was written") {
   const std::string hour =
       R"({"input_tokens":10,"cache_read_input_tokens":0,"cache_creation_input_tokens":20000,)"
