@@ -109,10 +109,10 @@ constexpr WordSet<128> kFailures(
 /// A plan or a wish; what stands behind an "and" does not make one of what stands before it.
 constexpr WordSet<64> kPlans(
     "yet once should must need needs will would pending remaining remains todo todos noch soll "
-    "sollen muss müssen wird werden sobald wants want");
+    "sollen muss müssen wird werden sobald wants want can kann können");
 
 /// Before a claim they make a condition of it; behind it they tell when it was.
-constexpr WordSet<16> kTimes("after when nach nachdem");
+constexpr WordSet<16> kTimes("after when soon nach nachdem");
 constexpr WordSet<16> kEarlier("first second earlier initially originally initial zuerst anfangs");
 
 /// "expected", "user": unless "as expected", "as the user asked".
