@@ -103,13 +103,13 @@ constexpr WordTable kParts({
 /// What makes a clause something else than a claim, wherever it stands: a failure, a condition.
 constexpr WordSet<128> kFailures(
     "fail fails failed failing failure failures partially partly except almost nearly may might "
-    "could whether unless if until attempted tried try reverted broken error errors half claims "
-    "claimed unverified fehlgeschlagen scheitert teilweise wenn bis before previously");
+    "could whether unless until attempted tried try reverted broken error errors half claims "
+    "claimed unverified fehlgeschlagen scheitert teilweise bis before previously");
 
 /// A plan or a wish; what stands behind an "and" does not make one of what stands before it.
 constexpr WordSet<64> kPlans(
     "yet once should must need needs will would pending remaining remains todo todos noch soll "
-    "sollen muss müssen wird werden sobald wants want can kann können");
+    "sollen muss müssen wird werden sobald wants want can kann können if wenn");
 
 /// Before a claim they make a condition of it; behind it they tell when it was.
 constexpr WordSet<16> kTimes("after when soon nach nachdem");

@@ -296,7 +296,8 @@ Shown CommandClaims::counts_shown(const Clause& clause) {
   }
   for (const ToldCount& one : told) {
     const bool held = of_command ? counts().holds(one, items) : counts().holds(one, {});
-    if (!held && !said_number(one.count)) return Shown::no;
+    const bool said = said_number(one.count) && (one.of < 0 || said_number(one.of));
+    if (!held && !said) return Shown::no;
   }
   return some ? Shown::yes : Shown::untold;
 }

@@ -20,7 +20,7 @@ constexpr WordSet<256> kPrograms(
     "terraform git pip pip3 rspec phpunit composer dotnet clang-tidy clang-format shellcheck "
     "python python3 node deno bun bash sh gcc g++ clang rustc javac java rake bundle ruby perl php "
     "swift xcodebuild ansible ansible-playbook curl wget ssh scp rsync psql mysql sqlite3 "
-    "redis-cli "
+    "redis-cli rm cp mv touch chmod chown mkdir ln black isort "
     "systemctl nginx alembic django-admin manage.py uv poetry hatch rubocop clippy golangci-lint");
 
 /// What stands before a program and runs it.
