@@ -1,7 +1,5 @@
 #include "tools/open_prices.h"
 
-#include <algorithm>
-
 namespace daybook::tools {
 
 Result<replay::PriceBook> open_prices(const Context& context, const Arguments& arguments) {

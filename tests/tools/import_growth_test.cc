@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/both_ways.h"
+#include "tests/tools/codex_counters.h"
 #include "tests/tools/importing.h"
 
 namespace daybook::tests {
@@ -21,17 +22,8 @@ std::string codex_line(int at, const std::string& type, const std::string& paylo
          "\n";
 }
 
-std::string usage(int input, int cached, int output) {
-  return fmt::format(R"({{"input_tokens":{},"cached_input_tokens":{},"output_tokens":{},)"
-                     R"("reasoning_output_tokens":0,"total_tokens":{}}})",
-                     input, cached, output, input + output);
-}
-
 std::string counter(int at, const std::string& total, const std::string& last) {
-  return codex_line(at, "event_msg",
-                    fmt::format(R"({{"type":"token_count","info":{{"total_token_usage":{},)"
-                                R"("last_token_usage":{}}}}})",
-                                total, last));
+  return codex_line(at, "event_msg", codex_token_count(total, last));
 }
 
 std::string record(int at, const std::string& response, const std::string& used) {
@@ -77,15 +69,15 @@ Lines codex_counters() {
           item(6, R"({"type":"reasoning","summary":[]})"),
           item(7, ran("k1")),
           item(8, gave("k1")),
-          counter(9, usage(1000, 0, 100), usage(1000, 0, 100)),
+          counter(9, codex_usage(1000, 0, 100), codex_usage(1000, 0, 100)),
           item(10, said("assistant", "Half of it")),
-          counter(11, usage(2200, 900, 150), usage(1200, 900, 50)),
+          counter(11, codex_usage(2200, 900, 150), codex_usage(1200, 900, 50)),
           kDone,
           kStarted,
           item(13, said("user", "And the rest?")),
           item(14, ran("k2")),
-          counter(15, usage(3500, 2000, 190), usage(1300, 1100, 40)),
-          counter(16, usage(3500, 2000, 190), usage(1300, 1100, 40)),
+          counter(15, codex_usage(3500, 2000, 190), codex_usage(1300, 1100, 40)),
+          counter(16, codex_usage(3500, 2000, 190), codex_usage(1300, 1100, 40)),
           item(17, gave("k2"))};
 }
 
@@ -96,10 +88,10 @@ Lines codex_without_turns() {
           item(4, said("user", "Fix it")),
           item(5, R"({"type":"reasoning","summary":[]})"),
           item(6, ran("k1")),
-          counter(7, usage(1000, 0, 100), usage(1000, 0, 100)),
+          counter(7, codex_usage(1000, 0, 100), codex_usage(1000, 0, 100)),
           item(8, gave("k1")),
           item(9, said("assistant", "Done")),
-          counter(10, usage(2200, 900, 150), usage(1200, 900, 50))};
+          counter(10, codex_usage(2200, 900, 150), codex_usage(1200, 900, 50))};
 }
 
 /// Records from the start, the counters behind them.
@@ -109,12 +101,12 @@ Lines codex_records() {
           kContext,
           item(4, said("user", "Fix it")),
           item(5, ran("k1")),
-          record(6, "r1", usage(1000, 0, 100)),
-          counter(7, usage(1000, 0, 100), usage(1000, 0, 100)),
+          record(6, "r1", codex_usage(1000, 0, 100)),
+          counter(7, codex_usage(1000, 0, 100), codex_usage(1000, 0, 100)),
           item(8, gave("k1")),
           item(9, said("assistant", "Done")),
-          record(10, "r2", usage(1100, 1000, 20)),
-          counter(11, usage(2100, 1000, 120), usage(1100, 1000, 20)),
+          record(10, "r2", codex_usage(1100, 1000, 20)),
+          counter(11, codex_usage(2100, 1000, 120), codex_usage(1100, 1000, 20)),
           kDone};
 }
 
@@ -125,8 +117,8 @@ Lines codex_confirmed() {
           kContext,
           item(4, said("user", "Fix it")),
           item(5, said("assistant", "Done")),
-          counter(6, usage(1000, 0, 100), usage(1000, 0, 100)),
-          record(7, "r1", usage(1000, 0, 100)),
+          counter(6, codex_usage(1000, 0, 100), codex_usage(1000, 0, 100)),
+          record(7, "r1", codex_usage(1000, 0, 100)),
           kDone};
 }
 

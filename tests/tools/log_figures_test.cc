@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "tests/tools/both_ways.h"
+#include "tests/tools/codex_counters.h"
 #include "tests/tools/importing.h"
 
 namespace daybook::tests {
@@ -82,17 +83,8 @@ std::string codex_line(int second, const std::string& type, const std::string& p
          "\n";
 }
 
-std::string usage(int input, int cached, int output) {
-  return fmt::format(R"({{"input_tokens":{},"cached_input_tokens":{},"output_tokens":{},)"
-                     R"("reasoning_output_tokens":0,"total_tokens":{}}})",
-                     input, cached, output, input + output);
-}
-
 std::string counter(int second, const std::string& total, const std::string& last) {
-  return codex_line(second, "event_msg",
-                    fmt::format(R"({{"type":"token_count","info":{{"total_token_usage":{},)"
-                                R"("last_token_usage":{}}}}})",
-                                total, last));
+  return codex_line(second, "event_msg", codex_token_count(total, last));
 }
 
 std::string said(int second, const std::string& text) {
@@ -126,34 +118,36 @@ Totals totals_of_text(const std::string& text) {
 }
 
 TEST_CASE("figures: a Codex counter that began again and passed the old one is no difference") {
-  const std::string first =
-      header(0, "4444") + said(5, "a") + counter(5, usage(10000, 0, 100), usage(10000, 0, 100));
+  const std::string first = header(0, "4444") + said(5, "a") +
+                            counter(5, codex_usage(10000, 0, 100), codex_usage(10000, 0, 100));
   // The total is the last response alone: 1,016 fresh, 9,984 read.
   CHECK(totals_of_text(first + said(15, "b") +
-                       counter(15, usage(11000, 9984, 100), usage(11000, 9984, 100))) ==
+                       counter(15, codex_usage(11000, 9984, 100), codex_usage(11000, 9984, 100))) ==
         Totals{2, 11016, 9984, 0, 200});
   // Of two since then one was lost, and no 2,000 tokens hold 9,984 that were cached.
   CHECK(totals_of_text(first + said(15, "b") +
-                       counter(15, usage(12000, 9984, 150), usage(11000, 9984, 100))) ==
+                       counter(15, codex_usage(12000, 9984, 150), codex_usage(11000, 9984, 100))) ==
         Totals{2, 11016, 9984, 0, 200});
   // A difference of what two responses used, of which one was lost, is one.
   CHECK(totals_of_text(first + said(15, "b") +
-                       counter(15, usage(32000, 19000, 300), usage(11000, 9984, 100))) ==
-        Totals{2, 13000, 19000, 0, 300});
+                       counter(15, codex_usage(32000, 19000, 300),
+                               codex_usage(11000, 9984, 100))) == Totals{2, 13000, 19000, 0, 300});
 }
 
 std::string parent() {
   return header(0, "aaaa-0001") + said(5, "q") +
-         counter(5, usage(10000, 0, 100), usage(10000, 0, 100)) + said(15, "z") +
-         counter(15, usage(21000, 9984, 300), usage(11000, 9984, 200));
+         counter(5, codex_usage(10000, 0, 100), codex_usage(10000, 0, 100)) + said(15, "z") +
+         counter(15, codex_usage(21000, 9984, 300), codex_usage(11000, 9984, 200));
 }
 
 /// The history of the parent without its header, then a response of its own: 12,000/10,880/50.
 std::string fork_of(int copied_at, const std::string& more) {
   return header(3600, "bbbb-0002", more) + said(copied_at, "q") +
-         counter(copied_at, usage(10000, 0, 100), usage(10000, 0, 100)) + said(copied_at, "z") +
-         counter(copied_at, usage(21000, 9984, 300), usage(11000, 9984, 200)) + said(3615, "own") +
-         counter(3615, usage(33000, 20864, 350), usage(12000, 10880, 50));
+         counter(copied_at, codex_usage(10000, 0, 100), codex_usage(10000, 0, 100)) +
+         said(copied_at, "z") +
+         counter(copied_at, codex_usage(21000, 9984, 300), codex_usage(11000, 9984, 200)) +
+         said(3615, "own") +
+         counter(3615, codex_usage(33000, 20864, 350), codex_usage(12000, 10880, 50));
 }
 
 TEST_CASE("figures: a fork that names its parent counts the parent's history nowhere") {
@@ -177,15 +171,16 @@ TEST_CASE("figures: a fork that names its parent counts the parent's history now
   const TempDir dir;
   write_file(dir.path() / "rollout-2026-10-07T11-00-00-bbbb-0002.jsonl",
              header(3600, "bbbb-0002", named) + said(3610, "own") +
-                 counter(3610, usage(900, 0, 50), usage(900, 0, 50)));
+                 counter(3610, codex_usage(900, 0, 50), codex_usage(900, 0, 50)));
   const Read own = figures_of({dir.str()});
   CHECK(totals_of(own.calls) == Totals{1, 900, 0, 0, 50});
   CHECK(own.calls.at(0).usage.authority == schema::Authority::derived);
 }
 
 TEST_CASE("figures: a model that a log of Codex does not tell has no name of its own") {
-  BothWays log("rollout-2026-10-07T10-00-00-4444.jsonl",
-               header(0, "4444") + said(5, "a") + counter(5, usage(10, 0, 1), usage(10, 0, 1)));
+  BothWays log(
+      "rollout-2026-10-07T10-00-00-4444.jsonl",
+      header(0, "4444") + said(5, "a") + counter(5, codex_usage(10, 0, 1), codex_usage(10, 0, 1)));
   const auto rows = log.json({"cost", "--by", "model"});
   CHECK(rows.at(0)["model"] == "(unknown)");
   CHECK_THAT(log.out({"cost"}), Contains("unpriced: openai:(unknown): no price for this model"));
