@@ -10,7 +10,6 @@
 namespace daybook::replay {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 /// Further causes share the last one's bit.
 constexpr std::size_t kMostCauses = 10;
 
