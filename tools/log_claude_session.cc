@@ -73,7 +73,7 @@ void ClaudeSession::open(const ClaudeLine& line, std::string id) {
     messages_.emplace_back();
     log_.hold();
   }
-  Response& response = open_.emplace();
+  Response& response = open_.emplace(Response{});
   response.id = std::move(id);
   response.request = line.request.text();
   response.first_at = line.at;

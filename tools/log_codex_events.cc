@@ -30,7 +30,7 @@ std::string arguments_of(JsonSpan item) {
 /// Figures wait until the next response begins: a record may still confirm them.
 void CodexThread::count(CodexCount count, const CodexLine& line, Origin& origin) {
   if (counted_) flush();
-  Counted& made = counted_.emplace();
+  Counted& made = counted_.emplace(Counted{});
   made.count = std::move(count);
   made.at = line.at;
   made.model = model_;
@@ -49,7 +49,7 @@ void CodexThread::count(CodexCount count, const CodexLine& line, Origin& origin)
 void CodexThread::flush() {
   if (open_ && !counted_) {
     // Items that no figures followed: what they used is not known.
-    Counted& made = counted_.emplace();
+    Counted& made = counted_.emplace(Counted{});
     made.response = std::move(*open_);
     open_.reset();
     made.at = made.response.last_at;
