@@ -31,8 +31,9 @@ class AtifDocument {
 
  private:
   void take(JsonSpan step) {
-    const std::int64_t at = log_time(step["timestamp"].text()).value_or(0);
+    const auto [at, wrong] = time_of(step["timestamp"]);
     const auto offset = static_cast<std::uint64_t>(step.raw().data() - document_.raw().data());
+    if (wrong) reading_.damaged(offset, std::string(kWrongTime));
     Origin origin(reading_, {step, offset}, at);
     ++reading_.report().lines;
     auto& header = session_->log().header();

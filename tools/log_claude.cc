@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tools/log_claude_session.h"
+#include "tools/log_identity.h"
 #include "tools/log_readers.h"
 #include "tools/log_scan.h"
 
@@ -46,6 +47,7 @@ class ClaudeReader : public RecordReader {
   void take(const LogRecord& record) override {
     ClaudeLine line(record.value);
     line.offset = record.offset;
+    if (line.time_wrong) reading_.damaged(record.offset, std::string(kWrongTime));
     if (reading_.usage_only()) {
       take_usage(line);
       return;

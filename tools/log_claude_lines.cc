@@ -54,9 +54,9 @@ ClaudeLine::ClaudeLine(JsonSpan record) {
         break;
     }
   });
-  if (timestamp.is_string() && timestamp.raw().size() < 64) {
-    at = log_time(timestamp.raw().substr(1, timestamp.raw().size() - 2)).value_or(0);
-  }
+  const LogTime time = time_of(timestamp);
+  at = time.at;
+  time_wrong = time.wrong;
 }
 
 ClaudeMessage::ClaudeMessage(JsonSpan message) {

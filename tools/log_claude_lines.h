@@ -34,6 +34,7 @@ struct ClaudeLine {
   bool api_error = false;  // isApiErrorMessage
 
   std::int64_t at = 0;       // UTC ns; 0: the line does not say
+  bool time_wrong = false;   // it does, but in no way that can be read
   std::uint64_t offset = 0;  // in the file; its reader says
 };
 

@@ -1,5 +1,6 @@
 // Codex rollouts: which thread each line belongs to.
 #include "tools/log_codex_thread.h"
+#include "tools/log_identity.h"
 #include "tools/log_readers.h"
 
 namespace daybook::tools {
@@ -20,6 +21,7 @@ class CodexReader : public RecordReader {
 
   void take(const LogRecord& record) override {
     const CodexLine line(record.value);
+    if (line.time_wrong) reading_.damaged(record.offset, std::string(kWrongTime));
     if (line.type.is("session_meta")) {
       meta(line, record);
     } else if (!line.enveloped && thread_ == nullptr && !line.kind &&

@@ -18,6 +18,7 @@ struct CodexLine {
   JsonSpan payload;  // the record itself in files older than the envelope
   JsonSpan kind;     // payload.type
   std::int64_t at = 0;
+  bool time_wrong = false;  // there is one that cannot be read
   std::optional<std::uint64_t> ordinal;
   bool enveloped = false;
 };

@@ -6,8 +6,6 @@
 #include <array>
 #include <memory>
 
-#include "tools/log_json.h"
-
 namespace daybook::tools {
 namespace {
 
@@ -172,6 +170,13 @@ std::optional<std::int64_t> log_time(std::string_view text) {
   const std::int64_t minutes =
       (days_from_civil(year, month, day) * 24 + hour) * 60 + minute - offset_min;
   return (minutes * 60 + second) * 1'000'000'000 + fraction;
+}
+
+LogTime time_of(JsonSpan value) {
+  if (!value || value.is_null()) return {};
+  std::optional<std::int64_t> at;
+  if (value.is_string()) at = log_time(value.raw().substr(1, value.raw().size() - 2));
+  return {at.value_or(0), !at};
 }
 
 SessionId session_for_log(LogKind kind, std::string_view log_session) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schema/ids.h"
+#include "tools/log_json.h"
 #include "tools/log_source.h"
 
 namespace daybook::tools {
@@ -24,6 +25,14 @@ std::vector<std::uint8_t> payload_sha256(std::string_view record);
 
 /// UTC ns of an RFC 3339 time; nothing when it is none.
 std::optional<std::int64_t> log_time(std::string_view text);
+
+/// A record's time: UTC ns; 0: it has none, or, when `wrong`, none that can be read.
+struct LogTime {
+  std::int64_t at = 0;
+  bool wrong = false;
+};
+LogTime time_of(JsonSpan value);
+inline constexpr std::string_view kWrongTime = "its time cannot be read, and is taken for none";
 
 /// Name of the journal's session for a log's session: the kind's prefix ("claude-", "codex-",
 /// "openworker-", "atif-") and the log's id with characters outside [A-Za-z0-9._-] made '.'. When
