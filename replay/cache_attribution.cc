@@ -23,10 +23,6 @@ struct DigestHash {
   std::size_t operator()(const Digest& digest) const { return digest.lo; }
 };
 
-std::string chain_key(const std::string& session, const std::string& lineage) {
-  return session + '\n' + lineage;
-}
-
 bool same_scope(const CacheCall& a, const CacheCall& b, const CacheRules& rules) {
   const auto counts = [&](ScopePart part) {
     return rules.scope[static_cast<std::size_t>(part)] == RuleTruth::yes;
@@ -228,6 +224,13 @@ CallVerdict CacheAttributor::take(CacheCall given) {
   return verdict;
 }
 
+void CacheAttributor::adopt(CacheCall copy) {
+  bounds_.narrow(copy);
+  completer_.complete(copy, scale_.tokens_per_byte());
+  if (copy.evidence == schema::Evidence::usage_only) return ladder_.adopt(copy, book_.rules(copy));
+  if (copy.answered) extend_chain(std::make_shared<const CacheCall>(std::move(copy)));
+}
+
 void CacheAttributor::remember(const CallVerdict& verdict) {
   const CacheCall& call = *verdict.call;
   const CacheRules& rules = book_.rules(call);
@@ -248,12 +251,16 @@ void CacheAttributor::remember(const CallVerdict& verdict) {
     store_.write(apart, rules, call.sent(), std::max(first_byte, call.start), again);
   }
   if (!call.answered) return;
-  Chain& chain = chains_[chain_key(call.session, call.lineage)];
-  chain.used = ++clock_;
-  chain.calls.push_back(verdict.call);
-  if (chain.calls.size() > kCallsKept) chain.calls.pop_front();
+  extend_chain(verdict.call);
   recent_.push_back(verdict.call);
   if (recent_.size() > kRecentKept) recent_.pop_front();
+}
+
+void CacheAttributor::extend_chain(const Shared& call) {
+  Chain& chain = chains_[chain_key(call->session, call->lineage)];
+  chain.used = ++clock_;
+  chain.calls.push_back(call);
+  if (chain.calls.size() > kCallsKept) chain.calls.pop_front();
   if (chains_.size() > kChainsKept) {
     chains_.erase(
         std::ranges::min_element(chains_, {}, [](const auto& item) { return item.second.used; }));

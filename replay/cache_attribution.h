@@ -63,6 +63,8 @@ class CacheAttributor {
   ~CacheAttributor();
 
   CallVerdict take(CacheCall call);
+  /// A copy (CacheCall::original), behind its original: later calls of its session go on from it.
+  void adopt(CacheCall copy);
 
  private:
   using Shared = std::shared_ptr<const CacheCall>;
@@ -78,6 +80,7 @@ class CacheAttributor {
   void by_figures(CallVerdict& verdict);
   void attribute(CallVerdict& verdict, const Baseline& baseline);
   void remember(const CallVerdict& verdict);
+  void extend_chain(const Shared& call);
   std::string provider_hint(const CacheCall& call) const;
 
   const CacheRuleBook& book_;

@@ -136,6 +136,10 @@ struct ParamSource {
 
 }  // namespace
 
+std::string chain_key(const std::string& session, const std::string& lineage) {
+  return session + '\n' + lineage;
+}
+
 std::optional<TimeGap> gap_between(const TimeSpan& from, const TimeSpan& to) {
   if (!from.known() || !to.known()) return std::nullopt;
   return TimeGap{to.earliest - from.latest, to.latest - from.earliest};
@@ -303,7 +307,7 @@ CacheCall CallReader::read(const Call& call) {
   } else if (call.diagnostics && bytes_) {
     made.verdict = bytes_(BlobRef::from(call.diagnostics->blob.get())).value_or("");
   }
-  made.segments = segments(call, made.session + '\n' + made.lineage);
+  made.segments = segments(call, chain_key(made.session, made.lineage));
   const auto first_message =
       static_cast<std::uint32_t>(made.segments.size() - call.request.messages.size());
   if (call.request.marker_ttl != schema::CacheTtl::none) {

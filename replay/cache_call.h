@@ -58,7 +58,16 @@ struct TimeGap {
 /// Nothing when one of them is not known.
 std::optional<TimeGap> gap_between(const TimeSpan& from, const TimeSpan& to);
 
+/// The call that counts, of one that a resumed or forked session repeats.
+struct OriginalCall {
+  std::string session;
+  std::string lineage;
+  std::uint64_t version = 0;
+};
+
 struct CacheCall {
+  /// Set: a copy. Nothing was sent for it; it is what later calls of this session go on from.
+  std::shared_ptr<const OriginalCall> original;
   std::string session;
   std::string parent;                 // session that this one continues or belongs to; "": none
   std::string lineage;                // chain of requests within the session
@@ -98,6 +107,9 @@ struct CacheCall {
   /// Whether the writes are told, by themselves or inside a total.
   bool writes_told() const { return usage.cache_write || usage.input_total; }
 };
+
+/// Names a chain of requests.
+std::string chain_key(const std::string& session, const std::string& lineage);
 
 /// A session's requests follow each other: one was not sent before the answer to the one before.
 class StartBounds {

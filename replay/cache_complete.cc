@@ -54,15 +54,27 @@ void RequestCompleter::mark(CacheCall& call, const Chain& before) const {
   if (messages > 0) add(size);
 }
 
-void RequestCompleter::complete(CacheCall& call, double tokens_per_byte) {
-  if (call.evidence != schema::Evidence::rebuilt) return;
-  const std::string key = call.session + '\n' + call.lineage;
-  Chain& chain = chains_[key];
+/// One for the whole chain; of copies that of their originals.
+CacheSegment RequestCompleter::head_of(const CacheCall& call, const std::string& key,
+                                       const Chain& chain, double tokens_per_byte) const {
+  if (!chain.completed.empty()) return chain.completed.front();
+  if (call.original) {
+    const auto found = chains_.find(chain_key(call.original->session, call.original->lineage));
+    const bool known = found != chains_.end() && !found->second.completed.empty();
+    if (known) return found->second.completed.front();
+  }
   CacheSegment head;
   head.area = CacheArea::tools;
   head.content = Digest::of("head of " + key);
-  head.bytes =
-      chain.completed.empty() ? head_bytes(call, tokens_per_byte) : chain.completed.front().bytes;
+  head.bytes = head_bytes(call, tokens_per_byte);
+  return head;
+}
+
+void RequestCompleter::complete(CacheCall& call, double tokens_per_byte) {
+  if (call.evidence != schema::Evidence::rebuilt) return;
+  const std::string key = chain_key(call.session, call.lineage);
+  Chain& chain = chains_[key];
+  const CacheSegment head = head_of(call, key, chain, tokens_per_byte);
   SegmentList recorded = call.segments;
   call.segments = headed(head, recorded, chain.recorded, chain.completed);
   if (book_.rules(call).lookup == CacheLookup::markers) mark(call, chain);

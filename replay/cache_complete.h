@@ -14,7 +14,8 @@ namespace daybook::replay {
 class RequestCompleter {
  public:
   explicit RequestCompleter(const CacheRuleBook& book) : book_(book) {}
-  /// Calls of other evidence stay as they are.
+  /// Calls of other evidence stay as they are. Copies share what precedes their originals'
+  /// messages.
   void complete(CacheCall& call, double tokens_per_byte);
 
  private:
@@ -26,6 +27,8 @@ class RequestCompleter {
     std::uint64_t used = 0;
   };
 
+  CacheSegment head_of(const CacheCall& call, const std::string& key, const Chain& chain,
+                       double tokens_per_byte) const;
   void mark(CacheCall& call, const Chain& before) const;
 
   const CacheRuleBook& book_;

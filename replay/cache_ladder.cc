@@ -100,7 +100,6 @@ std::vector<Leaf> CacheLadder::certain_causes(const Step& last, const Step& now)
 CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCall& call) const {
   const Step& last = chain.last;
   const std::uint64_t read = call.read();
-  if (call.after_compaction) return CauseSet::sole(Leaf::compaction);
   // What changed the scope, or let time pass, explains a read of nothing whatever else happened.
   const std::uint64_t slack = tolerance(*now.rules);
   const bool nothing = read < slack;
@@ -108,7 +107,16 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
   std::vector<Leaf> possible;
   if (expired.open()) possible = expired.leaves;
   const bool cut = now.input * 100 < last.input * kDropPercent;
-  if (auto certain = certain_causes(last, now); !certain.empty()) {
+  auto certain = certain_causes(last, now);
+  if (call.after_compaction) {
+    const bool other = !certain.empty() || !possible.empty();
+    if (!nothing || !other) return CauseSet::sole(Leaf::compaction);
+    // Which part the compaction kept, and the other cause alone lost, no figure says.
+    certain.insert(certain.end(), possible.begin(), possible.end());
+    certain.push_back(Leaf::compaction);
+    return CauseSet::of(CauseSet::Relation::one_of, std::move(certain));
+  }
+  if (!certain.empty()) {
     // What is no longer sent was lost to no clock.
     if (cut) {
       for (const Leaf leaf : leaves_of({"E2", "E3", "P4.deleted"})) possible.push_back(leaf);
@@ -174,12 +182,27 @@ CauseSet CacheLadder::too_short(const Step& last, const Step& now, const CacheCa
   return CauseSet::of(CauseSet::Relation::joint, std::move(leaves));
 }
 
+/// When what the chain left was last used, as far as it is known: other sessions that hold its last
+/// call may have gone on from it.
+TimeSpan CacheLadder::last_use(const std::string& key, const Chain& chain) const {
+  TimeSpan use = chain.last.sent;
+  const auto holders = holders_.find(chain.last_id);
+  if (holders == holders_.end() || !use.known()) return use;
+  for (const std::string& other : holders->second) {
+    const auto found = chains_.find(other);
+    if (other == key || found == chains_.end() || found->second.last_id == chain.last_id) continue;
+    use.latest = std::max(use.latest, found->second.last.sent.latest);
+  }
+  return use;
+}
+
 void CacheLadder::remember(Chain& chain, const Step& now, const CacheCall& call) {
   if (!chain.any) chain.floor = call.read();
   const std::uint64_t read = call.read();
   if (read != 0 && (chain.floor == 0 || read < chain.floor)) chain.floor = read;
   chain.any = true;
   chain.last = now;
+  chain.last_id = call.id;
   if (std::ranges::find(chain.rungs, now.cached) == chain.rungs.end()) {
     chain.rungs.push_back(now.cached);
   }
@@ -191,7 +214,7 @@ CacheLadder::Chain& CacheLadder::chain_of(const CacheCall& call) {
     chains_.erase(
         std::ranges::min_element(chains_, {}, [](const auto& item) { return item.second.used; }));
   }
-  Chain& chain = chains_[call.session + '\n' + call.lineage];
+  Chain& chain = chains_[chain_key(call.session, call.lineage)];
   chain.used = ++clock_;
   return chain;
 }
@@ -208,6 +231,15 @@ bool CacheLadder::contradicts(const Chain& chain, const Step& now, const CacheCa
   const std::uint64_t answer = rules.reports_writes ? 0 : call.usage.output.value_or(0);
   left = std::max({left, now.cached + answer, call.read()});
   return more;
+}
+
+/// The last end of an earlier call that a request of so many tokens may have kept; 0: none.
+std::uint64_t CacheLadder::rung_below(const Chain& chain, std::uint64_t tokens) {
+  std::uint64_t best = 0;
+  for (const std::uint64_t rung : chain.rungs) {
+    if (rung < tokens) best = std::max(best, rung);
+  }
+  return best;
 }
 
 /// What the call before left is what its own rules let it leave.
@@ -246,13 +278,25 @@ void CacheLadder::find_losses(Finding& finding, const Chain& chain, const Step& 
     causes.leaves.push_back(Leaf::granularity);
     causes = CauseSet::of(CauseSet::Relation::one_of, std::move(causes.leaves));
   }
+  const bool decided = causes.relation != CauseSet::Relation::one_of;
+  const bool shorter = now.input < last.cached && !call.after_compaction && !rest && !short_of_it;
+  const std::uint64_t kept = decided && shorter ? servable(rung_below(chain, now.input), rules) : 0;
+  if (kept > read && kept < finding.reusable) {
+    // What is no longer sent was lost to no clock.
+    auto leaves = causes.leaves;
+    for (const Leaf leaf : leaves_of({"E2", "E3", "P4.deleted"})) leaves.push_back(leaf);
+    finding.lost.emplace_back(std::move(causes), kept - read);
+    finding.lost.emplace_back(CauseSet::of(CauseSet::Relation::one_of, std::move(leaves)),
+                              finding.reusable - kept);
+    return;
+  }
   finding.lost.emplace_back(std::move(causes), lost);
 }
 
-CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& rules) {
+CacheLadder::Step CacheLadder::step_of(const CacheCall& call, const CacheRules& rules,
+                                       const Chain& chain) {
   const std::uint64_t input = *call.input();
   const std::uint64_t read = std::min(call.read(), input);
-  Chain& chain = chain_of(call);
   Step now{call.sent(),
            call.first_byte,
            call.end,
@@ -266,12 +310,37 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
            written_ttl(call),
            &rules};
   if (now.ttl == schema::CacheTtl::none && chain.any) now.ttl = chain.last.ttl;
+  return now;
+}
+
+CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& rules) {
+  Chain& chain = chain_of(call);
+  const Step now = step_of(call, rules, chain);
   Finding finding;
   finding.first = !chain.any;
   finding.contradicted = contradicts(chain, now, call, rules);
-  if (chain.any) find_losses(finding, chain, now, call);
+  if (chain.any) {
+    chain.last.sent = last_use(chain_key(call.session, call.lineage), chain);
+    find_losses(finding, chain, now, call);
+  }
   remember(chain, now, call);
   return finding;
+}
+
+void CacheLadder::adopt(const CacheCall& copy, const CacheRules& rules) {
+  const std::string key = chain_key(copy.session, copy.lineage);
+  Chain& chain = chain_of(copy);
+  // Only where a chain ends is it of use who else went on from there.
+  if (const auto before = holders_.find(chain.last_id); before != holders_.end()) {
+    before->second.erase(key);
+    if (before->second.size() < 2) holders_.erase(before);
+  }
+  if (holders_.size() > kChainsKept) holders_.clear();
+  auto& holders = holders_[copy.id];
+  holders.insert(key);
+  holders.insert(chain_key(copy.original->session, copy.original->lineage));
+  if (!copy.input()) return pass(copy);
+  remember(chain, step_of(copy, rules, chain), copy);
 }
 
 void CacheLadder::pass(const CacheCall& call) {
@@ -283,6 +352,7 @@ void CacheLadder::pass(const CacheCall& call) {
   // What lies before a compaction, or in another scope, is not what the next call goes on from.
   if (!same || call.after_compaction) last.cached = 0;
   last.cached_known = false;
+  chain.last_id = call.id;
   last.sent = call.sent();
   last.first_byte = call.first_byte;
   last.end = call.end;

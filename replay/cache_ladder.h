@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ class CacheLadder {
   /// `call` must have input(). Calls of a chain come in the order of their starts. `rules` must
   /// outlive the ladder.
   Finding take(const CacheCall& call, const CacheRules& rules);
+  /// A copy, when its original was taken: what its chain goes on from.
+  void adopt(const CacheCall& copy, const CacheRules& rules);
   /// A call without input(): what it left is not known, and it kept alive what was there.
   void pass(const CacheCall& call);
 
@@ -65,6 +68,7 @@ class CacheLadder {
   };
   struct Chain {
     bool any = false;
+    std::string last_id;  // of the call that `last` is
     Step last;
     std::uint64_t floor = 0;  // what precedes the first message, as far as a read has shown
     std::vector<std::uint64_t> rungs;
@@ -76,6 +80,7 @@ class CacheLadder {
   static std::vector<Leaf> certain_causes(const Step& last, const Step& now);
   static CauseSet rounding(std::uint64_t lost, const Step& last, const Step& now,
                            const CacheCall& call);
+  static std::uint64_t rung_below(const Chain& chain, std::uint64_t tokens);
   static CauseSet too_short(const Step& last, const Step& now, const CacheCall& call);
   void find_losses(Finding& finding, const Chain& chain, const Step& now,
                    const CacheCall& call) const;
@@ -83,8 +88,12 @@ class CacheLadder {
                    const CacheRules& rules);
   void remember(Chain& chain, const Step& now, const CacheCall& call);
   Chain& chain_of(const CacheCall& call);
+  static Step step_of(const CacheCall& call, const CacheRules& rules, const Chain& chain);
+  TimeSpan last_use(const std::string& key, const Chain& chain) const;
 
   std::map<std::string, Chain> chains_;
+  /// By the id of a call that several chains hold: those that ended with it, or went on from it.
+  std::map<std::string, std::set<std::string>> holders_;
   /// The most that a call is known to have left in the cache, by provider and model.
   std::map<std::string, std::uint64_t> left_;
   std::uint64_t clock_ = 0;

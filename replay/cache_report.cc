@@ -5,10 +5,6 @@
 namespace daybook::replay {
 namespace {
 
-std::string chain_of(const CacheCall& call) {
-  return call.session + '\n' + call.lineage;
-}
-
 /// What writes of an hour win back of one leaf's losses, their cost taken off.
 Money won_by_hours(const HourSum& session, Leaf leaf) {
   Money won;
@@ -25,6 +21,15 @@ Money won_by_hours(const HourSum& session, Leaf leaf) {
 }
 
 }  // namespace
+
+HourSum& HourSum::operator+=(const HourSum& other) {
+  for (const auto which : {&HourSum::won, &HourSum::pinged, &HourSum::pinged_long}) {
+    for (const auto& [leaf, money] : other.*which) (this->*which)[leaf] += money;
+  }
+  extra += other.extra;
+  sold = sold && other.sold;
+  return *this;
+}
 
 bool dearer(const MoneyRange& a, const MoneyRange& b) {
   return std::tie(a.high, a.low) > std::tie(b.high, b.low);
@@ -94,7 +99,7 @@ void CacheReport::add(const CallVerdict& verdict, const CallMoney& money) {
     }
   }
   if (money.priced) note_hours(verdict, money);
-  latest_start_[chain_of(call)] = call.sent();
+  latest_start_[chain_key(call.session, call.lineage)] = call.sent();
   if (const auto label = vendor_verdict(call.verdict)) {
     ++vendor[{label->label, compare(*label, verdict)}];
   }
@@ -123,13 +128,42 @@ void CacheReport::note_money(const CallVerdict& verdict, const CallMoney& money)
   by_session[call.session].total += money.total;
 }
 
-void CacheReport::note_hours(const CallVerdict& verdict, const CallMoney& money) {
-  constexpr std::int64_t kHour = 3'600'000'000'000;
-  HourSum& sum = hours_by_session[verdict.call->session];
+void CacheReport::add_unreported(const CallVerdict& verdict, const CallMoney& money) {
+  if (verdict.measured && money.priced) note_dearer_writes(verdict, money);
+}
+
+void CacheReport::add_copy(const CacheCall& copy) {
+  const std::string& one = family_of(copy.session);
+  const std::string& other = family_of(copy.original->session);
+  if (one != other) related_[std::max(one, other)] = std::min(one, other);
+}
+
+const std::string& CacheReport::family_of(const std::string& session) const {
+  const std::string* at = &session;
+  for (auto up = related_.find(*at); up != related_.end(); up = related_.find(*at)) {
+    at = &up->second;
+  }
+  return *at;
+}
+
+std::map<std::string, HourSum> CacheReport::hours_by_family() const {
+  std::map<std::string, HourSum> sums;
+  for (const auto& [session, sum] : hours_) sums[family_of(session)] += sum;
+  return sums;
+}
+
+HourSum& CacheReport::note_dearer_writes(const CallVerdict& verdict, const CallMoney& money) {
+  HourSum& sum = hours_[verdict.call->session];
   sum.sold = sum.sold && money.hour_extra.has_value();
   if (money.hour_extra) sum.extra += *money.hour_extra;
+  return sum;
+}
+
+void CacheReport::note_hours(const CallVerdict& verdict, const CallMoney& money) {
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  HourSum& sum = note_dearer_writes(verdict, money);
   // Behind a longer gap the tokens would have expired as well.
-  const auto before = latest_start_.find(chain_of(*verdict.call));
+  const auto before = latest_start_.find(chain_key(verdict.call->session, verdict.call->lineage));
   auto gap = verdict.gap();
   if (!gap && before != latest_start_.end()) {
     gap = gap_between(before->second, verdict.call->sent());
@@ -163,7 +197,7 @@ std::optional<Money> CacheReport::recoverable(const CauseSet& causes) const {
   const Leaf leaf = causes.leaves.front();
   Money sum;
   bool told = false;
-  for (const auto& [name, session] : hours_by_session) {
+  for (const auto& [name, session] : hours_by_family()) {
     const auto pinged = [&](const std::map<Leaf, Money>& won) {
       const auto own = won.find(leaf);
       told = told || own != won.end();

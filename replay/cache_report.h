@@ -19,7 +19,7 @@ struct CacheSum {
   std::uint64_t unpriced_tokens = 0;  // of `tokens`
 };
 
-/// What longer lives would do for one session. Losses by leaf.
+/// What longer lives would do for one session, or several that share calls. Losses by leaf.
 struct HourSum {
   std::map<Leaf, Money> won;  // by writes that live an hour: behind gaps of less than that
   Money extra;                // what its writes would cost more
@@ -28,6 +28,8 @@ struct HourSum {
   /// `won`, and behind those that are longer.
   std::map<Leaf, Money> pinged;
   std::map<Leaf, Money> pinged_long;
+
+  HourSum& operator+=(const HourSum& other);
 };
 
 struct SessionSum {
@@ -67,6 +69,10 @@ class CacheReport {
   explicit CacheReport(std::size_t calls_kept) : kept_(calls_kept) {}
 
   void add(const CallVerdict& verdict, const CallMoney& money);
+  /// A call that is not reported: in no sum, but what a remedy of its session costs it counts.
+  void add_unreported(const CallVerdict& verdict, const CallMoney& money);
+  /// Its session goes on from the original's, and shares what a remedy costs.
+  void add_copy(const CacheCall& copy);
 
   std::uint64_t calls = 0;
   std::uint64_t unmeasured_calls = 0;  // their whole input is not known: in no sum of tokens
@@ -91,11 +97,11 @@ class CacheReport {
   std::map<CauseSet, CacheSum> by_cause;
   std::map<std::string, CacheSum> by_introduced;
   std::map<std::string, SessionSum> by_session;
-  std::map<std::string, HourSum> hours_by_session;
   /// What the remedy of a cause would win back, its own cost taken off; never more than its waste.
   /// Arithmetic over the recorded figures, not a simulation: remedies of expiry are taken where
-  /// they pay; writes of an hour session by session, pings behind each gap that such writes do not
-  /// bridge. Where a cost has two ends, that of the low one. Absent: not to be told.
+  /// they pay; writes of an hour session by session, with those that go on from it and with all
+  /// that was written, reported or not; pings behind each gap that such writes do not bridge. Where
+  /// a cost has two ends, that of the low one. Absent: not to be told.
   std::optional<Money> recoverable(const CauseSet& causes) const;
   Money recoverable() const;  // of all causes of which it can be told
   /// By the provider's label and our agreement with it.
@@ -110,8 +116,14 @@ class CacheReport {
   void keep(CostlyCall call);
   void note_money(const CallVerdict& verdict, const CallMoney& money);
   void note_hours(const CallVerdict& verdict, const CallMoney& money);
+  HourSum& note_dearer_writes(const CallVerdict& verdict, const CallMoney& money);
+
+  const std::string& family_of(const std::string& session) const;
+  std::map<std::string, HourSum> hours_by_family() const;
 
   std::size_t kept_;
+  std::map<std::string, HourSum> hours_;          // by session
+  std::map<std::string, std::string> related_;    // to a session that shares calls, of lesser name
   std::map<std::string, TimeSpan> latest_start_;  // by session and lineage
   std::vector<CostlyCall> costly_;
 };

@@ -142,9 +142,13 @@ void CacheTrial::find_time_causes() {
   if (const auto found = store_.find(before_prompt_.points[point].cache, ttl, before_rules_)) {
     entry = *found;
   }
-  // Without a time nothing says that anything expired, or was not there yet.
   const TimeSpan now = now_.sent();
-  if (!now.known() || !entry.touched.known()) return;
+  if (!now.known() || !entry.touched.known()) {
+    // Without a time nothing says whether anything expired.
+    open_expiry_ = now_.evidence != schema::Evidence::exact;
+    if (open_expiry_) expiry_.leaves = {Leaf::ttl, Leaf::ttl_by_generation};
+    return;
+  }
   note_expiry(entry);
   if (before_rules_.readable_at_first_byte && entry.readable_at > now.latest) {
     causes_.push_back({Leaf::concurrency,

@@ -29,6 +29,21 @@ std::vector<CacheSegment> copy_of(std::span<const CacheSegment> segments) {
   return {segments.begin(), segments.end()};
 }
 
+/// Of one history there is one summary: a fork goes on from that of its original.
+Digest summary_of(const SegmentList& history) {
+  std::vector<std::uint64_t> words;
+  for (const CacheSegment& segment : history) {
+    words.push_back(segment.content.hi);
+    words.push_back(segment.content.lo);
+  }
+  const Digest content = Digest::of(std::as_bytes(std::span(words)));
+  return Digest::of(fmt::format("summary of {:x} {:x}", content.hi, content.lo));
+}
+
+schema::CacheTtl ttl_of(const CacheCall& call) {
+  return call.marks.empty() ? schema::CacheTtl::none : call.marks.back().ttl;
+}
+
 /// A list of other segments in the place of a call's, kept up as the call's grows.
 struct Rewritten {
   SegmentList from;
@@ -54,7 +69,6 @@ struct CacheReplay::Chain {
   std::size_t dropped = 0;    // leading messages that a summary stands for
   SegmentList dropped_up_to;  // what precedes the messages, and those
   CacheSegment summary;
-  std::uint64_t summaries = 0;
   Rewritten compacted;
   std::shared_ptr<CacheCall> last;  // as sent under the policy
 };
@@ -153,8 +167,7 @@ std::vector<std::string> CachePolicy::unknowns() const {
   if (keep_warm_s != 0) {
     out.push_back("How pings count against rate limits.");
     out.push_back(
-        "Whether a session's last call is the last: the pings that would follow it are not "
-        "counted.");
+        "Whether a session's last call is the last: the pings that would follow it are in no sum.");
   }
   return out;
 }
@@ -208,8 +221,7 @@ void CacheReplay::compact(CacheCall& call, Chain& chain, WhatIfCall& made) {
   chain.dropped_up_to = whole;
   chain.dropped_up_to.shorten(head + chain.dropped);
   chain.summary = {};
-  chain.summary.content =
-      Digest::of(fmt::format("summary {} of {} {}", ++chain.summaries, call.session, call.lineage));
+  chain.summary.content = summary_of(chain.dropped_up_to);
   chain.summary.bytes =
       static_cast<std::uint64_t>(static_cast<double>(kSummaryTokens) / scale_.tokens_per_byte());
   chain.summary.plain_user = true;
@@ -298,9 +310,7 @@ void CacheReplay::keep_warm(Chain& chain, const CacheCall& call, const CacheWorl
                             WhatIfCall& made) {
   if (!chain.last || chain.last->segments.empty()) return;
   const CacheRules& rules = book_.rules(*chain.last);
-  const schema::CacheTtl ttl =
-      chain.last->marks.empty() ? schema::CacheTtl::none : chain.last->marks.back().ttl;
-  const auto life = static_cast<std::int64_t>(rules.life_s(ttl).least) * kSecond;
+  const auto life = static_cast<std::int64_t>(rules.life_s(ttl_of(*chain.last)).least) * kSecond;
   const std::int64_t step = life * 9 / 10;
   const auto gap = gap_between(chain.last->sent(), call.sent());
   if (!gap) return;
@@ -318,6 +328,24 @@ void CacheReplay::keep_warm(Chain& chain, const CacheCall& call, const CacheWorl
     ++made.pings;
     made.ping_tokens += scale_.at(prompt, prompt.points.size() - 1).tokens;
   }
+}
+
+std::vector<LatePings> CacheReplay::late_pings() const {
+  std::map<std::string, std::shared_ptr<CacheCall>> last;  // by session
+  if (policy_.keep_warm_s == 0) return {};
+  for (const auto& [key, chain] : chains_) {
+    if (!chain.last || chain.last->original || !chain.last->sent().known()) continue;
+    auto& latest = last[chain.last->session];
+    if (latest == nullptr || latest->sent().latest < chain.last->sent().latest) latest = chain.last;
+  }
+  std::vector<LatePings> made;
+  for (const auto& [session, call] : last) {
+    const std::uint64_t step_s = book_.rules(*call).life_s(ttl_of(*call)).least * 9 / 10;
+    if (step_s == 0) continue;
+    const std::uint64_t pings = (policy_.keep_warm_s - 1) / step_s;
+    if (pings > 0) made.push_back({call, pings, pings * tokens_of(*call)});
+  }
+  return made;
 }
 
 /// Totals are those of the recorded prompts; the changed ones are estimated from them. Returns the
@@ -358,7 +386,7 @@ CacheWorld CacheReplay::world_of(const CacheCall& call) const {
 
 SimulatedUsage CacheReplay::take(const CacheCall& recorded, WhatIfCall& made,
                                  const CacheWorld& world) {
-  Chain& chain = chains_[recorded.session + '\n' + recorded.lineage];
+  Chain& chain = chains_[chain_key(recorded.session, recorded.lineage)];
   const std::uint64_t tail = learn(recorded);
   const CacheCall call = changed(recorded, chain, made);
   const CacheRules& rules = book_.rules(call);
@@ -387,6 +415,21 @@ SimulatedUsage CacheReplay::take(const CacheCall& recorded, WhatIfCall& made,
   }
   chain.last = std::make_shared<CacheCall>(call);
   return usage;
+}
+
+void CacheReplay::adopt(const CacheCall& copy) {
+  Chain& chain = chains_[chain_key(copy.session, copy.lineage)];
+  WhatIfCall charged_to_original;
+  learn(copy);
+  chain.last = std::make_shared<CacheCall>(changed(copy, chain, charged_to_original));
+}
+
+void WhatIf::adopt(CacheCall copy) {
+  if (!copy.input() || copy.segments.empty()) return;
+  bounds_.narrow(copy);
+  completer_.complete(copy, recorded_.tokens_per_byte());
+  recorded_.adopt(copy);
+  changed_.adopt(copy);
 }
 
 std::optional<WhatIfCall> WhatIf::take(CacheCall call) {

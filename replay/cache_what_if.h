@@ -57,6 +57,13 @@ struct WhatIfCall {
   std::uint64_t summary_output = 0;
 };
 
+/// Pings that nothing comes of: nobody knew that the call before them was the last.
+struct LatePings {
+  std::shared_ptr<const CacheCall> call;  // the session's last
+  std::uint64_t pings = 0;
+  std::uint64_t tokens = 0;
+};
+
 /// Tokens of a summary, and of the answer to a ping.
 inline constexpr std::uint64_t kSummaryTokens = 4'000;
 inline constexpr std::uint64_t kPingTokens = 1;
@@ -68,6 +75,9 @@ class CacheReplay {
   ~CacheReplay();
   /// `made` gets usage, pings and summary.
   SimulatedUsage take(const CacheCall& call, WhatIfCall& made, const CacheWorld& world = {});
+  /// A copy, behind its original: later calls of its session go on from it.
+  void adopt(const CacheCall& copy);
+  std::vector<LatePings> late_pings() const;
   /// Whether the cache had expired, where the times leave it open: as the call's figures tell.
   CacheWorld world_of(const CacheCall& call) const;
   double tokens_per_byte() const { return scale_.tokens_per_byte(); }
@@ -96,6 +106,10 @@ class WhatIf {
       : completer_(book), recorded_(book, {}), changed_(book, policy) {}
   /// Nothing for calls that did not report their input, or whose request is not known.
   std::optional<WhatIfCall> take(CacheCall call);
+  /// As CacheReplay::adopt().
+  void adopt(CacheCall copy);
+  /// At the end: of each session that would be kept warm.
+  std::vector<LatePings> late_pings() const { return changed_.late_pings(); }
 
  private:
   StartBounds bounds_;

@@ -117,9 +117,7 @@ void CallFold::take(const schema::Event& event) {
     case schema::Payload::ToolCompleted:
       return lead_.line(time_of(event));
     case schema::Payload::ImportedLine:
-      // What the program wrote for its user is sent, too.
-      if (text_of(event.payload_as_ImportedLine()->type()) == "user") lead_.line(time_of(event));
-      return;
+      return line(event, *event.payload_as_ImportedLine());
     case schema::Payload::CompactionCommitted: {
       const auto* it = event.payload_as_CompactionCommitted();
       lead_.line(time_of(event));
@@ -159,6 +157,21 @@ void CallFold::imported(const schema::SessionImported& it) {
   session_ = std::make_shared<const CallSession>(std::move(made));
 }
 
+void CallFold::line(const schema::Event& event, const schema::ImportedLine& it) {
+  const std::string_view type = text_of(it.type());
+  // What the program wrote for its user is sent, too.
+  if (type == "user") lead_.line(time_of(event));
+  if (it.reason() != schema::ImportReason::duplicate) return;
+  // A copied compaction, until a copied call follows it.
+  if (type == "compacted") compactions_[""] = {};
+  if (it.repeats() == nullptr || it.repeats()->size() == 0) return;
+  std::vector<Uuid> ids;
+  for (const schema::Uuid* id : *it.repeats()) ids.push_back({id->hi(), id->lo()});
+  // The same answer told again is none that follows a compaction.
+  if (goes_on_from_.empty() || goes_on_from_.front() != ids.front()) compactions_.erase("");
+  goes_on_from_ = std::move(ids);
+}
+
 RequestSegments CallFold::segments(const schema::ModelRequested& it) const {
   RequestSegments made;
   if (const auto base = requests_.find(it.base()); base != requests_.end()) made = base->second;
@@ -192,6 +205,7 @@ void CallFold::requested(const schema::Event& event, const schema::ModelRequeste
   call.evidence = it.evidence();
   call.head = copy(it.head());
   call.base_version = it.base();
+  if (call.lineage.empty()) call.goes_on_from = std::move(goes_on_from_);
   call.request_version = event.version();
   if (it.changed() != nullptr) {
     for (const auto* what : *it.changed()) call.changed.push_back(copy(what));

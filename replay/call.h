@@ -110,6 +110,10 @@ struct Call {
   std::uint64_t request_version = 0;
   std::vector<std::string> changed;  // why earlier bytes differ, in the recorder's words
 
+  /// A fork's first call: the call of the history it was given that it goes on from, by what may be
+  /// its id. At most one of them is.
+  std::vector<Uuid> goes_on_from;
+
   /// A compaction of this lineage lies between the call before and this one.
   bool after_compaction = false;
   std::optional<std::uint64_t> compacted_from;  // tokens, when recorded
@@ -152,6 +156,7 @@ class CallFold {
   bool is_log() const { return session_->kind != "daybook"; }
   void started(const schema::SessionStarted& it);
   void imported(const schema::SessionImported& it);
+  void line(const schema::Event& event, const schema::ImportedLine& it);
   void requested(const schema::Event& event, const schema::ModelRequested& it);
   void responded(const schema::Event& event, const schema::ModelResponded& it);
   void unanswered(const schema::Event& event, const schema::Usage* usage);
@@ -170,6 +175,7 @@ class CallFold {
   };
   std::unordered_map<std::string, Compaction> compactions_;  // by lineage, since its last call
   LeadTime lead_;
+  std::vector<Uuid> goes_on_from_;  // by the latest line of another thread's history
   std::set<Uuid> told_;  // calls of an imported session: a log that grew may tell one again
 };
 

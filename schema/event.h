@@ -18,7 +18,7 @@
 namespace daybook {
 
 inline constexpr std::uint16_t kSchemaMajor = 1;
-inline constexpr std::uint16_t kSchemaMinor = 2;
+inline constexpr std::uint16_t kSchemaMinor = 3;
 
 /// Contents up to this size stay in the event; longer ones become blobs.
 inline constexpr std::size_t kInlineBytes = 1024;

@@ -128,8 +128,15 @@ void write_gap(JsonWriter& out, const replay::CallVerdict& verdict) {
   out.member("most", std::max<std::int64_t>(gap->most, 0) / kSecond).end_object();
 }
 
+/// A copy is known as its original.
+replay::OriginalCall known_as(const replay::CacheCall& call) {
+  if (call.original) return *call.original;
+  return {call.session, call.lineage, call.version};
+}
+
 std::string name_of_call(const replay::CacheCall& call) {
-  return replay::call_name(call.session, call.version, call.id);
+  const replay::OriginalCall known = known_as(call);
+  return replay::call_name(known.session, known.version, call.id);
 }
 
 }  // namespace
@@ -202,7 +209,9 @@ void print_cache_call_json(std::ostream& out, const replay::CallVerdict& verdict
   line.member("read", verdict.read).member("new", verdict.fresh);
   line.member("new_code", code_of(verdict.fresh_leaf));
   line.key("compared_with");
-  verdict.baseline ? line.value(verdict.baseline->version) : line.null();
+  verdict.baseline ? line.value(known_as(*verdict.baseline).version) : line.null();
+  line.key("compared_with_session");
+  verdict.baseline ? line.value(known_as(*verdict.baseline).session) : line.null();
   write_gap(line, verdict);
   line.key("lost").begin_array();
   for (std::size_t i = 0; i < verdict.lost.size(); ++i) {

@@ -21,8 +21,9 @@ namespace {
 /// Calls read ahead of a session at a time.
 constexpr std::size_t kBatch = 64;
 
-/// Which of several copies of a call counts (replay/copy_rule.h): a log that was imported while it
-/// grew, or forks and subagents that repeat calls of their parent, leave more than one.
+/// Which of several copies of a call counts (replay/copy_rule.h), and which sessions hold the
+/// others: a log that was imported while it grew, or forks and subagents that repeat calls of their
+/// parent, leave more than one.
 class Copies {
  public:
   Result<void> read(journal::Journal& journal, const SessionId& session) {
@@ -32,7 +33,11 @@ class Copies {
       starts.add(call.started_at);
       told_by = call.session;
       if (call.again) told_again_.insert(session.str());
-      take({call.session, call.version, replay::copy_rank(call)}, {call.id, call.pass});
+      take({call.session, call.version, replay::copy_rank(call), call.lineage},
+           {call.id, call.pass});
+      for (const Uuid& id : call.goes_on_from) {
+        holders_.emplace_back(Key{id, 0}, Holder{session.str(), call.lineage});
+      }
     });
     DAYBOOK_TRY(journal.read(session, 1, journal::ReadMode::lenient, [&](const auto& entry) {
       if (entry.event != nullptr) fold.take(*entry.event);
@@ -51,6 +56,8 @@ class Copies {
       if (better) kept = std::move(copy);
     }
     ties_.clear();
+    std::ranges::sort(holders_);
+    holders_.erase(std::unique(holders_.begin(), holders_.end()), holders_.end());
   }
 
   /// Calls of sessions that were not read have no copies.
@@ -60,22 +67,48 @@ class Copies {
     return found->second.version == call.version && found->second.session->stored == session.str();
   }
 
+  /// The copies of a call that counts, as it was sent.
+  std::vector<replay::CacheCall> copies_of(const replay::Call& call,
+                                           const replay::CacheCall& original) const {
+    std::vector<replay::CacheCall> copies;
+    const Key key{call.id, call.pass};
+    for (auto at = std::ranges::lower_bound(holders_, key, {}, &Held::first);
+         at != holders_.end() && at->first == key; ++at) {
+      const auto& [session, lineage] = at->second;
+      if (session == original.session) continue;
+      auto& copy = copies.emplace_back(original);
+      copy.original = std::make_shared<const replay::OriginalCall>(
+          replay::OriginalCall{original.session, original.lineage, original.version});
+      copy.session = session;
+      copy.lineage = lineage;
+    }
+    return copies;
+  }
+
   /// Whether the session tells a call twice, so that the one that counts may stand behind later
   /// calls.
   bool told_again(const SessionId& session) const { return told_again_.contains(session.str()); }
 
  private:
   using Key = std::pair<Uuid, std::uint32_t>;
+  using Holder = std::pair<std::string, std::string>;  // session and lineage
+  using Held = std::pair<Key, Holder>;
   struct Copy {
     std::shared_ptr<const replay::CallSession> session;
     std::uint64_t version = 0;
     replay::CopyRank rank;
+    std::string lineage;
   };
 
   void take(Copy copy, const Key& key) {
     const auto [found, fresh] = kept_.try_emplace(key, copy);
     if (fresh) return;
     Copy& kept = found->second;
+    if (copy.session->stored != kept.session->stored) {
+      for (const Copy* each : {&copy, &kept}) {
+        holders_.emplace_back(key, Holder{each->session->stored, each->lineage});
+      }
+    }
     if (copy.rank.is_over(kept.rank)) {
       kept = std::move(copy);
     } else if (copy.rank == kept.rank && copy.session->stored != kept.session->stored) {
@@ -85,6 +118,8 @@ class Copies {
 
   std::map<Key, Copy> kept_;
   std::vector<std::pair<Key, Copy>> ties_;  // of equal rank in other sessions
+  /// Of calls that several sessions hold, or that one goes on from: all of them.
+  std::vector<Held> holders_;
   replay::Originals originals_;
   std::set<std::string> told_again_;  // sessions
 };
@@ -103,7 +138,9 @@ class CallStream {
           // The session as the journal knows it: what --session and --why name.
           if (!call.session->parent.empty()) made.parent = call.session->parent;
           made.session = session_.str();
+          auto others = copies.copies_of(call, made);
           ready_.push_back(std::move(made));
+          std::ranges::move(others, std::back_inserter(ready_));
         }) {}
 
   /// The next call; nothing at the end.
@@ -213,10 +250,16 @@ Result<std::vector<std::string>> visit_cache_log_calls(
   std::set<std::string> names;
   options.session = [&](const replay::CallSession& session) { names.insert(session.id); };
   std::vector<replay::CacheCall> calls;  // figures only, thus small
-  const LogReport report = visit_log_calls(found->sources, options, [&](const replay::Call& call) {
+  const auto keep = [&](const replay::Call& call) {
     calls.push_back(reader.read(call));
     calls.back().evidence = schema::Evidence::usage_only;
-  });
+  };
+  options.copy = [&](const replay::Call& copy, const CopyOf& original) {
+    keep(copy);
+    calls.back().original = std::make_shared<const replay::OriginalCall>(
+        replay::OriginalCall{original.session->id, original.lineage, original.version});
+  };
+  const LogReport report = visit_log_calls(found->sources, options, keep);
   DAYBOOK_TRY(sessions(names));
   // They come by session in order: one without a time stays behind the call before it.
   std::vector<std::pair<std::int64_t, replay::CacheCall*>> order;
@@ -229,9 +272,11 @@ Result<std::vector<std::string>> visit_cache_log_calls(
     auto& [at, call] = order[i - 1];
     if (at == 0 && order[i].second->session == call->session) at = order[i].first;
   }
-  std::ranges::sort(order, [](const auto& a, const auto& b) {
-    return std::tie(a.first, a.second->session, a.second->version) <
-           std::tie(b.first, b.second->session, b.second->version);
+  // Of one time a call goes before its copies, which need it.
+  std::ranges::stable_sort(order, {}, [](const auto& item) {
+    const auto& [at, call] = item;
+    return std::tuple(at, call->original != nullptr, std::string_view(call->session),
+                      call->original ? 0 : call->version);
   });
   for (auto& [at, call] : order) {
     if (!visit(std::move(*call))) break;

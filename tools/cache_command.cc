@@ -129,14 +129,64 @@ class Vendors {
   std::map<std::pair<std::string, std::string>, std::string> known_;  // "": nobody's, or several'
 };
 
+/// The call that --why names, or what to say when there is none.
+class Search {
+ public:
+  explicit Search(const WantedCall& wanted) : wanted_(wanted) {}
+
+  bool matches(const replay::CacheCall& call) {
+    const bool here = call.session == wanted_.session && wanted_.event_id.empty();
+    if (call.original) {
+      // In files a copy has no number, and by its id the original was met before.
+      const bool copy = here && call.version != 0 &&
+                        wanted_.matches(call.session, call.version, call.request_version, call.id);
+      if (copy) original_ = call.original;
+      return false;
+    }
+    if (here && (nearest_ == 0 || distance(call.version) < distance(nearest_))) {
+      nearest_ = call.version;
+    }
+    return wanted_.matches(call.session, call.version, call.request_version, call.id);
+  }
+
+  Error not_found() const {
+    const auto error = [&](std::string_view more) {
+      return Error{ErrorCode::not_found,
+                   fmt::format("there is no call '{}'{}", wanted_.shown(), more)};
+    };
+    if (original_) {
+      return error(fmt::format(" that counts: it is a copy of {}:{}", original_->session,
+                               original_->version));
+    }
+    if (nearest_ != 0) {
+      return error(fmt::format("; the nearest of its session is {}:{}", wanted_.session, nearest_));
+    }
+    return error(
+        ": name one as SESSION:VERSION or by its id, as the table of calls of daybook cache does");
+  }
+
+ private:
+  std::uint64_t distance(std::uint64_t version) const {
+    return std::max(version, wanted_.version) - std::min(version, wanted_.version);
+  }
+
+  const WantedCall& wanted_;
+  std::uint64_t nearest_ = 0;
+  std::shared_ptr<const replay::OriginalCall> original_;
+};
+
 Result<int> why(Context& context, const Arguments& arguments, Calls& calls,
                 const replay::PriceBook& prices) {
   const auto& book = replay::CacheRuleBook::shipped();
   replay::CacheAttributor attributor(book, calls.bytes);
+  Search search(*calls.wanted);
   bool found = false;
   DAYBOOK_TRY(calls.visit([&](replay::CacheCall call) {
-    const bool wanted =
-        calls.wanted->matches(call.session, call.version, call.request_version, call.id);
+    const bool wanted = search.matches(call);
+    if (call.original) {
+      attributor.adopt(std::move(call));
+      return true;
+    }
     const auto verdict = attributor.take(std::move(call));
     if (!wanted) return true;
     found = true;
@@ -149,10 +199,7 @@ Result<int> why(Context& context, const Arguments& arguments, Calls& calls,
     return false;
   }));
   if (found) return kExitOk;
-  return fail(ErrorCode::not_found,
-              fmt::format("there is no call '{}': name one as SESSION:VERSION or by its id, as the "
-                          "table of calls of daybook cache does",
-                          calls.wanted->shown()));
+  return fail(search.not_found());
 }
 
 /// Another model must have a price, or the comparison says nothing.
@@ -208,6 +255,10 @@ Result<int> what_if(Context& context, const Arguments& arguments, Calls& calls,
   Refusals refusals;
   replay::CallPrices recorded_prices(prices);
   DAYBOOK_TRY(calls.visit([&](const replay::CacheCall& call) {
+    if (call.original) {
+      both.adopt(call);
+      return true;
+    }
     const auto made = both.take(call);
     if (!calls.wants(call)) return true;
     if (!made) {
@@ -229,9 +280,12 @@ Result<int> what_if(Context& context, const Arguments& arguments, Calls& calls,
     return true;
   }));
   DAYBOOK_TRY(refusals.check());
+  for (const replay::LatePings& late : both.late_pings()) {
+    if (calls.wants(*late.call)) report.add_late(late, rates_of(prices, *late.call));
+  }
   for (const auto& [reason, count] : refusals.reasons) report.note(reason, count);
   if (arguments.flag("--json")) {
-    report.print_json(context.out);
+    report.print_json(context.out, calls.undated);
   } else {
     report.print(context);
   }
@@ -244,15 +298,23 @@ Result<int> losses(Context& context, const Arguments& arguments, Calls& calls,
   replay::CacheReport report(arguments.number("--calls").value_or(kCallsShown));
   replay::CallPrices rates(prices);
   DAYBOOK_TRY(calls.visit([&](replay::CacheCall call) {
+    if (call.original) {
+      report.add_copy(call);
+      attributor.adopt(std::move(call));
+      return true;
+    }
     const auto verdict = attributor.take(std::move(call));
+    const auto money = money_of(verdict, rates.of(*verdict.call));
     if (calls.wants(*verdict.call)) {
-      report.add(verdict, money_of(verdict, rates.of(*verdict.call)));
+      report.add(verdict, money);
+    } else {
+      report.add_unreported(verdict, money);
     }
     return true;
   }));
   DAYBOOK_CHECK(report.conserved());
   if (arguments.flag("--json")) {
-    print_cache_json(context.out, report);
+    print_cache_json(context.out, report, calls.undated);
   } else {
     print_cache_report(context, report);
   }

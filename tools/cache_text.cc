@@ -194,7 +194,7 @@ void print_cache_report(Context& context, const CacheReport& report) {
   }
 }
 
-void print_cache_json(std::ostream& out, const CacheReport& report) {
+void print_cache_json(std::ostream& out, const CacheReport& report, std::uint64_t undated) {
   {
     JsonWriter line;
     line.begin_object().member("line", "total").member("calls", report.calls);
@@ -214,6 +214,7 @@ void print_cache_json(std::ostream& out, const CacheReport& report) {
     line.member("web_searches", report.searches);
     line.member("web_searches_usd", report.search_fees.exact());
     line.member("unpriced_web_searches", report.unpriced_searches);
+    line.member("undated_left_out", undated);
     line.member("contradictions", report.contradictions).member("conserved", report.conserved());
     out << line.end_object().text() << '\n';
   }

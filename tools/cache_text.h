@@ -11,7 +11,8 @@ namespace daybook::tools {
 
 void print_cache_report(Context& context, const replay::CacheReport& report);
 /// Lines: one "total", then "cause", "introduced", "session", "call", "vendor".
-void print_cache_json(std::ostream& out, const replay::CacheReport& report);
+/// `undated`: calls without a time, which no span holds.
+void print_cache_json(std::ostream& out, const replay::CacheReport& report, std::uint64_t undated);
 
 /// Why one call missed: the first difference, the rule, the money, the remedy.
 void print_cache_call(Context& context, const replay::CallVerdict& verdict,

@@ -101,12 +101,19 @@ void WhatIfReport::add(const replay::WhatIfCall& call, const replay::MoneyRange&
   keep(std::move(row));
 }
 
+void WhatIfReport::add_late(const replay::LatePings& late, const replay::CacheRates& rates) {
+  late_pings_ += late.pings;
+  const auto cost = replay::cost_of(reading(late.tokens), late.pings * replay::kPingTokens, rates);
+  late_priced_ = late_priced_ && cost;
+  if (cost) late_money_ += *cost;
+}
+
 void WhatIfReport::print_sums(Context& context) const {
   auto& out = context.out;
   if (unpriced_calls_ < calls_)
     out << fmt::format("spent as recorded ({}): {}\n\n", counted(calls_, "call", "calls"),
                        spent_.shown());
-  Table sums({"", "INPUT", "READ", "WRITTEN", "COST"}, 0);
+  Table sums({"", "INPUT", "READ", "WRITTEN", "COST"});
   const auto row = [&](const char* name, const Sum& sum) {
     sums.add({name, grouped(sum.input), grouped(sum.read), grouped(sum.write),
               unpriced_calls_ == calls_ ? "unpriced" : sum.money.shown()});
@@ -131,6 +138,11 @@ void WhatIfReport::print_sums(Context& context) const {
   out << fmt::format("{} of {} changed\n", grouped(changed_calls_),
                      counted(calls_, "call", "calls"));
   if (pings_ > 0) out << counted(pings_, "ping", "pings") << '\n';
+  if (late_pings_ > 0) {
+    out << fmt::format("{} more behind the last call of each session, in no sum above: {}\n",
+                       counted(late_pings_, "ping", "pings"),
+                       late_priced_ ? late_money_.shown() : "unpriced");
+  }
   if (summaries_ > 0) out << counted(summaries_, "summary", "summaries") << '\n';
 }
 
@@ -139,7 +151,7 @@ void WhatIfReport::print(Context& context) const {
   print_sums(context);
   if (!rows_.empty()) {
     out << '\n';
-    Table table({"CALL", "READ", "READ THEN", "SAVED"}, 0);
+    Table table({"CALL", "READ", "READ THEN", "SAVED"});
     for (const Row& each : rows_) {
       table.add({replay::call_name(each.session, each.version, ""), grouped(each.recorded.read),
                  grouped(each.changed.read), each.priced ? each.saved.shown() : "unpriced"});
@@ -158,10 +170,11 @@ void WhatIfReport::print(Context& context) const {
   }
 }
 
-void WhatIfReport::print_json(std::ostream& out) const {
+void WhatIfReport::print_json(std::ostream& out, std::uint64_t undated) const {
   JsonWriter total;
   total.begin_object().member("line", "total").member("calls", calls_);
   total.member("changed_calls", changed_calls_).member("skipped_calls", skipped_);
+  total.member("undated_left_out", undated);
   total.member("unpriced_calls", unpriced_calls_);
   total.member("differs_from_reported", contradicted_);
   write_money(total, "spent_usd", spent_);
@@ -171,6 +184,8 @@ void WhatIfReport::print_json(std::ostream& out) const {
   total.member("changed_input", changed_.input).member("changed_read", changed_.read);
   total.member("changed_usd", changed_.money.exact());
   total.member("pings", pings_).member("summaries", summaries_);
+  total.member("late_pings", late_pings_).key("late_pings_usd");
+  late_priced_ ? total.value(late_money_.exact()) : total.null();
   total.key("not_known").begin_array();
   for (const std::string& each : unknowns()) total.value(each);
   out << total.end_array().end_object().text() << '\n';

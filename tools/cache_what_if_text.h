@@ -21,8 +21,11 @@ class WhatIfReport {
   void add(const replay::WhatIfCall& call, const replay::MoneyRange& spent,
            const replay::CacheRates& rates, const replay::CacheRates& changed_rates);
 
+  void add_late(const replay::LatePings& late, const replay::CacheRates& changed_rates);
+
   void print(Context& context) const;
-  void print_json(std::ostream& out) const;
+  /// `undated`: calls without a time, which no span holds.
+  void print_json(std::ostream& out, std::uint64_t undated) const;
 
  private:
   struct Sum {
@@ -60,6 +63,9 @@ class WhatIfReport {
   std::vector<std::string> notes_;
   std::uint64_t pings_ = 0;
   std::uint64_t summaries_ = 0;
+  std::uint64_t late_pings_ = 0;
+  replay::Money late_money_;
+  bool late_priced_ = true;
 };
 
 }  // namespace daybook::tools

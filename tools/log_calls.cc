@@ -73,6 +73,10 @@ class Collector {
  public:
   void add(replay::Call call) {
     note_start(call);
+    if (!call.goes_on_from.empty()) {
+      forks_.push_back(
+          {std::move(call.goes_on_from), call.session, call.version, texts_.of(call.lineage)});
+    }
     Kept made = pack(std::move(call));
     const auto [found, fresh] = by_id_.try_emplace(made.id.lo ^ made.id.hi, kept_.size());
     if (fresh) {
@@ -87,36 +91,113 @@ class Collector {
     for (const auto& [session, starts] : starts_) visit(*session);
   }
 
-  void visit(const std::function<void(replay::Call&&)>& visit) {
+  void visit(const LogCallsOptions& options, const std::function<void(replay::Call&&)>& visit) {
     settle();
     const std::vector<std::int64_t> times = times_for_order();
-    const auto ranks = merge_sessions();
-    struct Place {
-      std::size_t session = 0;
-      std::int64_t at = 0;
-      std::uint64_t version = 0;  // in its file: of calls of one time, or of none
-      Uuid id;
-      std::size_t call = 0;
-      auto operator<=>(const Place&) const = default;
-    };
+    const Sessions sessions = merge_sessions();
     std::vector<Place> order;
     order.reserve(kept_.size());
     for (std::size_t i = 0; i < kept_.size(); ++i) {
       const Kept& call = kept_[i];
-      order.push_back({ranks.at(call.session.get()), times[i], call.version, call.id, i});
+      order.push_back(
+          {sessions.at(key_of(*call.session)).rank, times[i], call.version, call.id, i, nullptr});
     }
-    std::ranges::sort(order);
+    if (options.copy) {
+      find_origins();
+      add_copies(order, times, sessions);
+    }
+    std::sort(order.begin(), order.end());
     // Numbered by the session, not by the file: one may be cut into several.
     std::uint64_t number = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i > 0 && order[i].session != order[i - 1].session) number = 0;
-      Kept& call = kept_[order[i].call];
-      call.version = ++number;
-      visit(unpack(call));
+      if (order[i].copy == nullptr) kept_[order[i].call].version = ++number;
+    }
+    for (const Place& place : order) {
+      Kept& call = kept_[place.call];
+      if (place.copy == nullptr) {
+        visit(unpack(call));
+      } else {
+        visit_copy(call, *place.copy, sessions, options);
+      }
     }
   }
 
  private:
+  struct Merged {
+    std::size_t rank = 0;  // in order of kind and id
+    std::shared_ptr<const replay::CallSession> session;
+  };
+  using SessionKey = std::pair<std::string, std::string>;  // kind, id
+  using Sessions = std::map<SessionKey, Merged>;
+
+  /// That a session holds a call that some other holds as well.
+  struct Holder {
+    std::size_t call = 0;
+    std::shared_ptr<const replay::CallSession> session;
+    std::uint64_t version = 0;  // in its file
+    Text lineage = nullptr;
+  };
+
+  /// A session that begins with another's history.
+  struct Fork {
+    std::vector<Uuid> from;  // as in Call::goes_on_from
+    std::shared_ptr<const replay::CallSession> session;
+    std::uint64_t version = 0;
+    Text lineage = nullptr;
+  };
+
+  struct Place {
+    std::size_t session = 0;
+    std::int64_t at = 0;
+    std::uint64_t version = 0;  // in its file: of calls of one time, or of none
+    Uuid id;
+    std::size_t call = 0;
+    const Holder* copy = nullptr;  // absent: the call itself
+    bool operator<(const Place& other) const {
+      return std::tie(session, at, version, id, call) <
+             std::tie(other.session, other.at, other.version, other.id, other.call);
+    }
+  };
+
+  static SessionKey key_of(const replay::CallSession& session) {
+    return {session.kind, session.id};
+  }
+
+  void find_origins() {
+    for (const Fork& fork : forks_) {
+      for (const Uuid& id : fork.from) {
+        const auto found = by_id_.find(id.lo ^ id.hi);
+        if (found == by_id_.end()) continue;
+        holders_.push_back({found->second, fork.session, fork.version, fork.lineage});
+      }
+    }
+  }
+
+  /// In each session that has calls of its own, those that count for another.
+  void add_copies(std::vector<Place>& order, const std::vector<std::int64_t>& times,
+                  const Sessions& sessions) const {
+    std::set<std::pair<std::size_t, std::size_t>> added;  // by session and call
+    for (const Holder& holder : holders_) {
+      const auto found = sessions.find(key_of(*holder.session));
+      if (found == sessions.end()) continue;
+      const Kept& call = kept_[holder.call];
+      const std::size_t rank = found->second.rank;
+      if (rank == sessions.at(key_of(*call.session)).rank) continue;
+      if (!added.emplace(rank, holder.call).second) continue;
+      order.push_back({rank, times[holder.call], holder.version, call.id, holder.call, &holder});
+    }
+  }
+
+  static void visit_copy(Kept& call, const Holder& holder, const Sessions& sessions,
+                         const LogCallsOptions& options) {
+    replay::Call copy = figures_of(call);
+    copy.session = sessions.at(key_of(*holder.session)).session;
+    copy.version = 0;
+    copy.lineage = *holder.lineage;
+    options.copy(std::move(copy), {call.session, *call.lineage, call.version});
+  }
+
   void note_start(const replay::Call& call) {
     if (call.session != last_session_) {
       last_session_ = call.session;
@@ -141,6 +222,11 @@ class Collector {
     const std::int64_t first = a == 0 ? b : b == 0 ? a : std::min(a, b);
     const auto sent = std::min(sent_of(made), sent_of(kept));
     const bool equal = made.rank == kept.rank;
+    if (!same_session(made, kept)) {
+      for (const Kept* each : {&kept, &made}) {
+        holders_.push_back({into, each->session, each->version, each->lineage});
+      }
+    }
     if (equal && !same_session(made, kept)) {
       ties_.emplace_back(into, std::move(made));
     } else if (equal ? is_before(made, kept) : made.rank.is_over(kept.rank)) {
@@ -218,6 +304,13 @@ class Collector {
   }
 
   static replay::Call unpack(Kept& kept) {
+    replay::Call call = figures_of(kept);
+    call.response_id = std::move(kept.response_id);
+    call.diagnostics = std::move(kept.diagnostics);
+    return call;
+  }
+
+  static replay::Call figures_of(const Kept& kept) {
     replay::Call call;
     call.session = kept.session;
     call.id = kept.id;
@@ -227,7 +320,6 @@ class Collector {
     call.provider_kind = *kept.provider_kind;
     call.requested_model = *kept.model;
     call.served_model = *kept.served;
-    call.response_id = std::move(kept.response_id);
     call.started_at = kept.started_at;
     call.ended_at = kept.ended_at;
     call.start_exact = false;
@@ -245,7 +337,6 @@ class Collector {
     call.after_compaction = kept.after_compaction;
     if ((kept.present & kFromBit) != 0) call.compacted_from = kept.compacted_from;
     if ((kept.present & kToBit) != 0) call.compacted_to = kept.compacted_to;
-    call.diagnostics = std::move(kept.diagnostics);
     std::string_view tools = *kept.tools;
     while (!tools.empty()) {
       const std::size_t end = std::min(tools.find('\n', 1), tools.size());
@@ -280,24 +371,23 @@ class Collector {
   }
 
   /// A session that several files hold is described by the earliest of them, and by the others
-  /// where that one says nothing. Returns the places of the sessions in order of kind and id.
-  std::unordered_map<const replay::CallSession*, std::size_t> merge_sessions() {
+  /// where that one says nothing.
+  Sessions merge_sessions() {
     struct Seen {
       std::int64_t started_at;
       replay::CallSession session;
     };
-    using Key = std::pair<std::string, std::string>;
     std::unordered_map<const replay::CallSession*, std::int64_t> starts;
     for (const Kept& call : kept_) {
       const auto [found, fresh] = starts.try_emplace(call.session.get(), call.started_at);
       if (!fresh) found->second = std::min(found->second, call.started_at);
     }
-    std::map<Key, std::map<const replay::CallSession*, Seen>> all;
+    std::map<SessionKey, std::map<const replay::CallSession*, Seen>> all;
     for (const auto& [session, start] : starts) {
-      all[{session->kind, session->id}].try_emplace(session, Seen{start, *session});
+      all[key_of(*session)].try_emplace(session, Seen{start, *session});
     }
     std::unordered_map<const replay::CallSession*, std::shared_ptr<const replay::CallSession>> by;
-    std::unordered_map<const replay::CallSession*, std::size_t> ranks;
+    Sessions sessions;
     for (const auto& [key, copies] : all) {
       std::vector<const Seen*> order;
       for (const auto& [address, seen] : copies) order.push_back(&seen);
@@ -314,11 +404,11 @@ class Collector {
         if (merged->agent.empty()) merged->agent = other.agent;
         if (merged->title.empty()) merged->title = other.title;
       }
-      ranks.emplace(merged.get(), ranks.size());
+      sessions.emplace(key, Merged{sessions.size(), merged});
       for (const auto& [address, seen] : copies) by[address] = merged;
     }
     for (Kept& call : kept_) call.session = by.at(call.session.get());
-    return ranks;
+    return sessions;
   }
 
   Texts texts_;
@@ -326,6 +416,8 @@ class Collector {
   std::unordered_map<std::uint64_t, std::size_t> by_id_;
   /// Copies of equal rank in other sessions than the one that is kept, and whose they are.
   std::vector<std::pair<std::size_t, Kept>> ties_;
+  std::vector<Fork> forks_;
+  std::vector<Holder> holders_;  // of calls that several sessions hold; some more than once
   /// Held, so that no other session gets their places.
   std::unordered_map<std::shared_ptr<const replay::CallSession>, replay::StartRange> starts_;
   std::shared_ptr<const replay::CallSession> last_session_;
@@ -428,7 +520,7 @@ LogReport visit_log_calls(std::span<const LogSource> sources, const LogCallsOpti
   LogReport report = scan_log_calls(sources, options,
                                     [&](replay::Call&& call) { collector.add(std::move(call)); });
   if (options.session) collector.visit_sessions(options.session);
-  collector.visit(visit);
+  collector.visit(options, visit);
   return report;
 }
 

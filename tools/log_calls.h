@@ -6,12 +6,22 @@
 
 namespace daybook::tools {
 
+/// The call that counts, of a copy.
+struct CopyOf {
+  std::shared_ptr<const replay::CallSession> session;
+  std::string lineage;
+  std::uint64_t version = 0;  // as numbered
+};
+
 struct LogCallsOptions {
   unsigned threads = 2;
   std::function<void(std::uint64_t bytes_read)> progress = {};  // of all files; from any thread
   /// visit_log_calls: told of every session that has calls, copies included, before the first call.
   /// One that several files hold may come more than once.
   std::function<void(const replay::CallSession&)> session = {};
+  /// visit_log_calls: told of copies, among the calls and with the figures and times of the one
+  /// that counts, in each session that has calls of its own. They have no number.
+  std::function<void(replay::Call&&, const CopyOf&)> copy = {};
   bool starts = false;  // calls tell not before when they started, too (LogReadOptions)
 };
 

@@ -118,10 +118,11 @@ class ClaudeReader : public RecordReader {
     }
   }
 
-  /// Old rows appended again by a later compaction keep their uuid.
+  /// Old rows appended again by a later compaction keep their uuid; so do those that another
+  /// session of the file repeats as its own history.
   bool is_repeated(const ClaudeLine& line) {
     if (!line.uuid.is_string()) return false;
-    return !uuids_.insert(xxh3_64(as_bytes(line.uuid.raw()))).second;
+    return !uuids_[latest_].insert(xxh3_64(as_bytes(line.uuid.raw()))).second;
   }
 
   ClaudeSession& session_of(const ClaudeLine& line) {
@@ -219,7 +220,7 @@ class ClaudeReader : public RecordReader {
   bool latest_side_ = false;
   bool latest_by_name_ = false;
   ClaudeSession::KnownResponses known_;
-  std::unordered_set<std::uint64_t> uuids_;
+  std::unordered_map<const ClaudeSession*, std::unordered_set<std::uint64_t>> uuids_;
 };
 
 }  // namespace

@@ -162,10 +162,13 @@ ClaudeSession::Novelty ClaudeSession::novelty(std::string& stable_id) {
     Known& other = found->second;
     const bool better =
         mine.output > other.output || (mine.output == other.output && other.side && !mine.side);
-    if (!better) return Novelty::repeated;
-    const bool own = other.session == this;
-    other = mine;
-    return own ? Novelty::better : Novelty::better_copy;
+    bool told = true;  // by this session
+    if (other.session != this) {
+      told = !told_.insert(key).second;
+      if (better) other.session->told_.insert(key);
+    }
+    if (better) other = mine;
+    return !told ? Novelty::copy : better ? Novelty::better : Novelty::repeated;
   };
   stable_id = open_->id;
   const auto known = known_.closed.find(hash_of(stable_id));
@@ -187,7 +190,7 @@ void ClaudeSession::close() {
     if (open_->best) open_->others.push_back(open_->best);
   } else {
     open_->usage.authority = authority_of(*open_);
-    open_->again = novelty == Novelty::better;
+    open_->novelty = novelty;
     if (novelty == Novelty::fresh) ++reading_.report().calls;
     if (open_->usage.authority == schema::Authority::estimate) {
       reading_.note("cache writes by lifetime that are more than all cache writes: they count");
@@ -231,7 +234,7 @@ void ClaudeSession::emit_extra_passes(const Response& response, const std::strin
     extra.last_at = response.first_at;
     extra.not_before = response.not_before;
     extra.model = response.model;
-    extra.again = response.again;
+    extra.novelty = response.novelty;
     extra.stop = "end_turn";
     Figures figures;
     extra.usage = claude_usage(pass, figures);
@@ -240,7 +243,7 @@ void ClaudeSession::emit_extra_passes(const Response& response, const std::strin
     extra.usage.speed = response.usage.speed;
     extra.usage.region = response.usage.region;
     extra.usage_raw = pass.raw();
-    ++reading_.report().calls;
+    if (response.novelty == Novelty::fresh) ++reading_.report().calls;
     reading_.note("summaries made by the API are calls of their own");
     const std::string id = fmt::format("{}#pass-{}", stable_id, ++number);
     if (reading_.usage_only()) {
@@ -268,7 +271,7 @@ void ClaudeSession::emit_call(Response& response, const std::string& stable_id) 
   call.usage = std::move(response.usage);
   call.stop = claude_stop(response.stop);
   call.tools_called = std::move(response.tools);
-  call.again = response.again;
+  call.again = response.novelty == Novelty::better;
   call.after_compaction = after_compaction_;
   call.compacted_from = compacted_from_;
   call.compacted_to = compacted_to_;

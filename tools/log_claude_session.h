@@ -18,7 +18,7 @@ class ClaudeSession {
     std::uint64_t output = 0;
     bool side = false;
     std::uint64_t request_hash = 0;  // 0: none was given
-    const ClaudeSession* session = nullptr;
+    ClaudeSession* session = nullptr;
   };
   struct KnownResponses {
     std::unordered_map<std::uint64_t, Known> closed;         // by hash of the id
@@ -38,6 +38,9 @@ class ClaudeSession {
   void place(const ClaudeLine& line) { place_uuid(line.uuid.raw()); }
 
  private:
+  /// To this session, and `fresh` to the file. `better`: it told an earlier state of it. `copy`:
+  /// another session of the file told it.
+  enum class Novelty { fresh, better, copy, repeated };
   struct Part {  // one content block
     std::string raw;
     std::uint64_t hash = 0;
@@ -50,7 +53,7 @@ class ClaudeSession {
     std::int64_t last_at = 0;
     std::int64_t not_before = 0;  // when what led to it was written; 0: not known
     bool ended = false;           // a line says why it stopped
-    bool again = false;           // this session told an earlier state of it
+    Novelty novelty = Novelty::fresh;
     bool has_usage = false;
     std::uint64_t output = 0;
     replay::CallUsage usage;
@@ -87,7 +90,6 @@ class ClaudeSession {
   void absorb(const ClaudeLine& line, const ClaudeMessage& message, Origin& origin);
   void absorb_content(const ClaudeMessage& message);
   void close();
-  enum class Novelty { fresh, better, better_copy, repeated };
   Novelty novelty(std::string& stable_id);
   void emit(Response& response, const std::string& stable_id, Origin& origin);
   /// Takes what the call needs out of the response.
@@ -113,6 +115,7 @@ class ClaudeSession {
   bool side_;
   bool at_end_ = false;  // of the log as it is now
   KnownResponses& known_;
+  std::unordered_set<std::uint64_t> told_;  // of responses that another session told as well
   std::optional<Response> open_;
   std::vector<Prompt> queued_;  // written while the response was: more of its lines may follow
   std::optional<Compaction> compaction_;

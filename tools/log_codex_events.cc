@@ -115,7 +115,10 @@ void CodexThread::emit(Counted& counted) {
   call.usage.authority = counted.count.authority;
   if (known) call.usage.service_tier = tier_;
   call.after_compaction = after_compaction_ && !compaction;
-  if (!compaction) after_compaction_ = false;
+  if (!compaction) {
+    after_compaction_ = false;
+    call.goes_on_from = std::exchange(goes_on_from_, {});
+  }
   call.stop =
       counted.response.tools.empty() ? schema::StopReason::end : schema::StopReason::tool_calls;
   call.tools_called = std::move(counted.response.tools);

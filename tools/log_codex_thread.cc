@@ -111,10 +111,16 @@ void CodexThread::header(const CodexLine& line, const CodexOrigins& origins) {
   header.program_version = line.payload["cli_version"].text();
   header.started_at = line.at;
   history_start_ = origins.history_start;
+  for (const std::string& thread : {origins.forked, origins.parent}) add_foreign(thread);
   const std::string provider = line.payload["model_provider"].text();
   if (!provider.empty()) provider_ = provider;
   instructions_ = line.payload["base_instructions"]["text"].text();
   if (instructions_.empty()) instructions_ = line.payload["instructions"].text();
+}
+
+void CodexThread::add_foreign(const std::string& thread) {
+  const bool known = std::ranges::find(foreign_, thread) != foreign_.end();
+  if (!thread.empty() && thread != id() && !known) foreign_.push_back(thread);
 }
 
 bool CodexThread::is_copied(const CodexLine& line, const LogRecord& record) const {
@@ -140,6 +146,7 @@ void CodexThread::keep(const CodexLine& line, schema::ImportReason reason, std::
 void CodexThread::take(const CodexLine& line, const LogRecord& record) {
   Origin origin(reading_, record, line.at);
   if (origin) last_origin_ = origin;
+  if (line.type.is("session_meta")) add_foreign(CodexOrigins(line.payload).thread);
   if (is_copied(line, record)) {
     take_copied(line, origin);
     return;
@@ -179,8 +186,41 @@ void CodexThread::take_copied(const CodexLine& line, Origin& origin) {
     settings(line.payload["thread_settings"]);
   }
   if (line.type.is("response_item")) append_message(line.payload.raw());
+  if (line.type.is("compacted")) {
+    after_compaction_ = true;
+    replace_history(line.payload);
+  }
   if (line.type.is("session_meta")) reading_.note("history copied from another thread");
-  keep(line, schema::ImportReason::duplicate, "copied from another thread", origin);
+  note_copied_answer(line);
+  const bool answer = line.kind.is("token_count") || line.type.is("token_usage_record");
+  const bool named = !reading_.usage_only();
+  log_.keep(named ? line_type(line) : std::string(), schema::ImportReason::duplicate,
+            "copied from another thread", origin,
+            answer ? std::span<const Uuid>(goes_on_from_) : std::span<const Uuid>());
+}
+
+/// What the first own call goes on from is the last answer of the history before it.
+void CodexThread::note_copied_answer(const CodexLine& line) {
+  std::vector<std::string> keys;
+  if (line.type.is("token_usage_record")) {
+    CodexCounter counter(false);
+    CodexCount count;
+    counter.record(line.payload, count);
+    add_foreign(line.payload["thread_id"].text());
+    keys.push_back(std::move(count.key));
+  } else if (line.kind.is("token_count")) {
+    keys = copied_count_keys(line.payload["info"]);
+  }
+  std::vector<Uuid> ids;
+  for (const std::string& thread : foreign_) {
+    for (const std::string& key : keys) {
+      ids.push_back(log_id(reading_, "response", thread + "/" + key));
+    }
+  }
+  if (ids.empty()) return;
+  // The same total again is no answer, but an estimate of what a compaction left.
+  if (goes_on_from_.empty() || goes_on_from_.front() != ids.front()) after_compaction_ = false;
+  goes_on_from_ = std::move(ids);
 }
 
 void CodexThread::settings(JsonSpan payload) {
@@ -480,17 +520,22 @@ void CodexThread::compacted(const CodexLine& line, Origin& origin) {
   schema::CompactionCommittedT made;
   const std::string summary = line.payload["message"].text();
   if (!summary.empty()) made.summary = reading_.sink().content(summary);
+  replace_history(line.payload);
+  const std::string stable = fmt::format("{}/{}", id(), Digest::of(line.payload.raw()).hex());
+  log_.add(std::move(made), origin, "compaction", stable);
+}
+
+void CodexThread::replace_history(JsonSpan compacted) {
   messages_.clear();
   turn_starts_.clear();
   shared_ = 0;
-  const JsonSpan replacement = line.payload["replacement_history"];
+  const JsonSpan replacement = compacted["replacement_history"];
+  const JsonSpan summary = compacted["message"];
   if (replacement.is_array()) {
     replacement.items([&](JsonSpan item) { append_message(item.raw()); });
-  } else if (!summary.empty()) {
-    append_message(line.payload["message"].raw());
+  } else if (!summary.text().empty()) {
+    append_message(summary.raw());
   }
-  const std::string stable = fmt::format("{}/{}", id(), Digest::of(line.payload.raw()).hex());
-  log_.add(std::move(made), origin, "compaction", stable);
 }
 
 /// `codex exec --json`: usage comes once a turn, and on a resumed thread as its running total.

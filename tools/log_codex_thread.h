@@ -57,8 +57,11 @@ class CodexThread {
     std::string output;
   };
 
+  void add_foreign(const std::string& thread);
   bool is_copied(const CodexLine& line, const LogRecord& record) const;
   void take_copied(const CodexLine& line, Origin& origin);
+  void note_copied_answer(const CodexLine& line);
+  void replace_history(JsonSpan compacted);
   void settings(JsonSpan payload);
   void item(const CodexLine& line, Origin& origin);
   void message(const CodexLine& line, Origin& origin);
@@ -95,6 +98,9 @@ class CodexThread {
   LogSession log_;
   CodexCounter counter_;
   CodexCopied copied_;
+  std::vector<std::string> foreign_;  // threads whose history this one may have been given
+  /// The latest answer of that history, by what may be its id; until the first own call.
+  std::vector<Uuid> goes_on_from_;
   std::optional<std::uint64_t> history_start_;
   std::string model_;
   std::string provider_ = "openai";

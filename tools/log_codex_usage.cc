@@ -14,6 +14,11 @@ std::uint64_t less(std::uint64_t a, std::uint64_t b) {
   return a > b ? a - b : 0;
 }
 
+/// Of an answer that is counted by its own figures.
+std::string last_key(const std::optional<CodexTokens>& total, const CodexTokens& last) {
+  return (total ? total->key() : std::string("last")) + "|" + last.key();
+}
+
 }  // namespace
 
 bool CodexTokens::operator==(const CodexTokens& other) const {
@@ -95,6 +100,17 @@ std::optional<CodexTokens> codex_tokens(JsonSpan usage, Figures& figures) {
   return made;
 }
 
+std::vector<std::string> copied_count_keys(JsonSpan info) {
+  Figures sums(kMostTokensSummed);
+  Figures ones;
+  const auto total = codex_tokens(info["total_token_usage"], sums);
+  const auto last = codex_tokens(info["last_token_usage"], ones);
+  std::vector<std::string> keys;
+  if (total) keys.push_back(total->key());
+  if (last) keys.push_back(last_key(total, *last));
+  return keys;
+}
+
 std::optional<CodexCount> CodexCounter::token_count(JsonSpan info) {
   note_.clear();
   wrong_.clear();
@@ -121,7 +137,7 @@ std::optional<CodexCount> CodexCounter::token_count(JsonSpan info) {
     if (!last || !last->billed()) return {};
     count.tokens = *last;
     if (keep_raw_) count.raw = last_raw.raw();
-    count.key = (total ? total->key() : std::string("last")) + "|" + last->key();
+    count.key = last_key(total, *last);
     return count;
   };
   if (!total) return use_last();

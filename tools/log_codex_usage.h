@@ -52,6 +52,9 @@ struct CodexCount {
   std::string wrong;        // why a record's figures cannot be used; "": they can
 };
 
+/// The keys by which another thread may have counted the answer that a copied token_count tells of.
+std::vector<std::string> copied_count_keys(JsonSpan info);
+
 /// The counting rule of one thread.
 class CodexCounter {
  public:

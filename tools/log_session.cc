@@ -270,7 +270,7 @@ void LogSession::end_turn(schema::TurnOutcome outcome, std::string_view answer,
 }
 
 void LogSession::keep(std::string_view type, schema::ImportReason reason, std::string_view detail,
-                      Origin& origin) {
+                      Origin& origin, std::span<const Uuid> repeats) {
   switch (reason) {
     case schema::ImportReason::metadata:
       ++reading_.report().metadata;
@@ -289,6 +289,7 @@ void LogSession::keep(std::string_view type, schema::ImportReason reason, std::s
   line.type = type;
   line.reason = reason;
   line.detail = detail;
+  for (const Uuid& id : repeats) line.repeats.emplace_back(id.hi, id.lo);
   std::string stable(type);
   if (reading_.whole()) {
     const auto& hash = origin.payload_hash();

@@ -136,9 +136,9 @@ class LogSession {
   bool turn_open() const { return turn_open_; }
   std::uint32_t turn() const { return turn_; }
 
-  /// Keeps a record that became no other event.
+  /// Keeps a record that became no other event. `repeats` as in ImportedLine.
   void keep(std::string_view type, schema::ImportReason reason, std::string_view detail,
-            Origin& origin);
+            Origin& origin, std::span<const Uuid> repeats = {});
 
   std::uint64_t next_call_version() { return ++calls_; }
 

@@ -26,6 +26,9 @@ const std::string kVersion1Imported = source_path("/tests/data/journals/v1.1");
 /// session with two compactions, and a replay of them.
 const std::string kVersion1Compacted = source_path("/tests/data/journals/v1.2");
 
+/// Written by `daybook import` of a Codex thread and of a fork of it.
+const std::string kVersion1Forked = source_path("/tests/data/journals/v1.3");
+
 Result<std::unique_ptr<Journal>> open_as(const std::string& folder, OpenMode mode) {
   return journal::open_rocks_journal(
       {.folder = folder, .mode = mode, .owner = "test", .post = {}, .file_system = {}});
@@ -267,6 +270,47 @@ TEST_CASE("a journal of schema 1.2 is read and verified") {
       CHECK(kinds == each.kinds);
       CHECK((*opened)->head(session_id(each.session))->hash.hex() == each.hash);
     }
+  }
+}
+
+TEST_CASE("a journal of schema 1.3 is read and verified") {
+  TempDir dir;
+  stdfs::copy(kVersion1Forked, dir.str("copy"), stdfs::copy_options::recursive);
+  for (const OpenMode mode : {OpenMode::read_only, OpenMode::write}) {
+    auto opened = open_as(dir.str("copy"), mode);
+    INFO((opened ? "" : opened.error().message));
+    REQUIRE(opened.has_value());
+    CHECK((*opened)->verify({})->damage.empty());
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> answers;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> repeated;
+    std::size_t events = 0;
+    for (const char* session : {"codex-a1", "codex-b2"}) {
+      REQUIRE((*opened)
+                  ->read(session_id(session), 1, journal::ReadMode::strict,
+                         [&](const auto& entry) {
+                           ++events;
+                           const auto& event = *entry.event;
+                           if (event.payload_as_ModelResponded() != nullptr) {
+                             answers.emplace_back(event.id()->hi(), event.id()->lo());
+                           }
+                           const auto* line = event.payload_as_ImportedLine();
+                           if (line == nullptr || line->repeats() == nullptr) return true;
+                           for (const schema::Uuid* id : *line->repeats()) {
+                             repeated.emplace_back(id->hi(), id->lo());
+                           }
+                           return true;
+                         })
+                  .has_value());
+    }
+    CHECK(events == 20);
+    REQUIRE(answers.size() == 2);
+    // The fork's history ends with the original's answer.
+    REQUIRE(repeated.size() == 2);
+    CHECK(repeated[0] == answers[0]);
+    CHECK((*opened)->head(session_id("codex-a1"))->hash.hex() ==
+          "ce07b8ff5f25dd46e00d3d428cf6d2a0");
+    CHECK((*opened)->head(session_id("codex-b2"))->hash.hex() ==
+          "e41fd5e764b81a7c679df946d4766152");
   }
 }
 

@@ -1,11 +1,15 @@
 // The analyses say the same, to the byte, however the same log lines are filed.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
+#include "tests/tools/codex_counters.h"
 #include "tests/tools/log_reading.h"
 
 namespace daybook::tests {
@@ -167,6 +171,70 @@ TEST_CASE("reports of Codex's logs do not depend on their names, their order or 
         expected);
   CHECK(filed([](const std::string& file) { return Names{file, "again/" + file}; }) == expected);
   CHECK(filed([](const std::string& file) { return Names{file, "copy-of-" + file}; }) == expected);
+}
+
+/// A Codex thread of turns, one response each; what its second loses has several causes.
+struct Thread {
+  std::string id;
+  std::string header;
+  std::vector<std::string> turns;
+
+  Thread(std::string name, int minute) : id(std::move(name)) {
+    const auto line = [&](int second, const char* type, const std::string& payload) {
+      return fmt::format(
+          R"({{"timestamp":"2026-10-02T10:{:02}:{:02}.000Z","type":"{}","payload":{}}})"
+          "\n",
+          minute, second, type, payload);
+    };
+    header = line(0, "session_meta", fmt::format(R"({{"id":"{}","cwd":"/p"}})", id));
+    int input = 0, cached = 0;
+    for (int turn = 0; turn < 5; ++turn) {
+      const int read = turn == 2 ? 0 : turn * 20'480;
+      input += 20'480 * (turn + 1);
+      cached += read;
+      const auto message = [](const char* role, const char* kind, int number) {
+        return fmt::format(R"({{"type":"message","role":"{}","content":[{{"type":"{}_text",)"
+                           R"("text":"part {}"}}]}})",
+                           role, kind, number);
+      };
+      const int at = 10 * turn;
+      turns.push_back(
+          line(at, "turn_context",
+               fmt::format(R"({{"turn_id":"{}{}","cwd":"/p","model":"gpt-5.5"}})", id, turn)) +
+          line(at + 1, "response_item", message("user", "input", turn)) +
+          line(at + 4, "response_item", message("assistant", "output", turn)) +
+          line(at + 5, "event_msg",
+               codex_token_count(codex_usage(input, cached, 9 * (turn + 1)),
+                                 codex_usage(20'480 * (turn + 1), read, 9))));
+    }
+  }
+  /// Turns `from` to before `to`.
+  std::string text(std::size_t from = 0, std::size_t to = 5) const {
+    std::string made = from == 0 ? header : "";
+    for (std::size_t i = from; i < to; ++i) made += turns[i];
+    return made;
+  }
+  std::string file() const { return "rollout-2026-10-02T10-00-00-" + id; }
+};
+
+TEST_CASE("reports of Codex's logs do not change when files are split or merged") {
+  const Thread first("7a01", 0), second("7a02", 20);
+  const auto reports = [](const std::vector<std::pair<std::string, std::string>>& files) {
+    const TempDir dir;
+    for (const auto& [name, text] : files) write_file(dir.path() / (name + ".jsonl"), text);
+    // A counter that starts in the middle names its first response by more figures.
+    return std::regex_replace(reports_of(dir.path()), std::regex(R"("id":"[^"]*",)"), "");
+  };
+  const std::string expected =
+      reports({{first.file(), first.text()}, {second.file(), second.text()}});
+  CHECK_THAT(expected, Catch::Contains(R"("calls":10)"));
+  CHECK(reports({{first.file(), first.text() + second.text()}}) == expected);
+  for (std::size_t cut = 1; cut < 5; ++cut) {
+    INFO("cut before turn " << cut);
+    CHECK(reports({{first.file(), first.text(0, cut)},
+                   {first.file() + "_2", first.text(cut)},
+                   {second.file(), second.text()}}) == expected);
+  }
 }
 
 TEST_CASE("reports of a journal do not change when its logs are imported again") {

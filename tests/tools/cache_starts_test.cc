@@ -5,6 +5,8 @@
 namespace daybook::tests {
 namespace {
 
+using namespace std::string_view_literals;
+
 std::string clock_of(int second) {
   return fmt::format("{:02}:{:02}:{:02}.000", 10 + second / 3600, second / 60 % 60, second % 60);
 }
@@ -154,11 +156,71 @@ TEST_CASE("starts: Codex's answers are dated by their figures, and its requests 
 }
 
 TEST_CASE("starts: a call without a time may have come after the cache expired") {
-  const std::string undated = claude_answer("m2", "later", claude_usage_json(10, 0, 21'000, 500),
-                                            "claude-sonnet-4-5-20250929");
+  std::string undated = claude_answer("m2", "10:00:00", claude_usage_json(10, 0, 21'000, 500),
+                                      "claude-sonnet-4-5-20250929");
+  undated.erase(undated.find(R"("timestamp")"), R"("timestamp":"2026-10-01T10:00:00Z",)"sv.size());
   const auto found = causes("undated.jsonl", claude_user(0) + claude(5, 0, 20'000) + undated);
-  check_open({found[0]}, "T1");
-  check_open({found[0]}, "T2");
+  check_open(found, "T1");
+  check_open(found, "T2");
+}
+
+TEST_CASE("starts: a time that cannot be read is said, and is none") {
+  const std::string wrong = claude_answer("m2", "25:61:00", claude_usage_json(10, 0, 21'000, 500));
+  BothWays log("s1.jsonl", claude_user(0) + claude(5, 0, 20'000) + wrong);
+  for (const char* command : {"cost", "cache"}) {
+    const CliRun run = log.path({command});
+    CHECK(run.code == 10);
+    CHECK_THAT(run.err, Catch::Contains("its time cannot be read") && Catch::Contains("offset"));
+  }
+  CHECK(log.imported.code == 10);
+  CHECK_THAT(log.imported.out + log.imported.err, Catch::Contains("its time cannot be read"));
+  const auto json = json_lines(log.path({"cache", "--json", "--since", "2026-10-01"}).out);
+  CHECK(json[0]["calls"] == 1);
+  CHECK(json[0]["undated_left_out"] == 1);
+}
+
+TEST_CASE("starts: what a compaction replaced behind a long pause, the pause lost as well") {
+  const std::string compaction =
+      R"({"type":"system","subtype":"compact_boundary","sessionId":"s1","uuid":"b1",)"
+      R"("timestamp":"2026-10-01T10:06:40.000Z","cwd":"/p","content":"Conversation compacted",)"
+      R"("compactMetadata":{"trigger":"manual","preTokens":20000}})"
+      "\n"
+      R"({"type":"user","sessionId":"s1","uuid":"b2","parentUuid":"b1","isCompactSummary":true,)"
+      R"("timestamp":"2026-10-01T10:06:40.000Z","cwd":"/p",)"
+      R"("message":{"role":"user","content":"What came before, in short."}})"
+      "\n";
+  const auto sums = [](const CliRun& run) {
+    std::map<std::string, int> made;
+    for (const Json& each : json_lines(run.out)) {
+      if (each["line"] == "cause") made[each["cause"]] = each["tokens"];
+    }
+    return made;
+  };
+  BothWays log("s1.jsonl", claude_user(0) + claude(5, 0, 20'000) + compaction + claude_user(402) +
+                               claude(405, 0, 9'000));
+  CHECK(sums(log.path({"cache", "--json"})) ==
+        std::map<std::string, int>{{"one_of{E2,T1}", 9'010}});
+  int both = 0;
+  for (const auto& [cause, tokens] : sums(log.cli.run({"cache", "--json"}))) {
+    INFO(cause);
+    CHECK((cause == "T1" || cause == "joint{E2,T1}" || cause == "R1"));
+    both += tokens;
+  }
+  CHECK(both <= 9'010);
+  CHECK(both > 8'000);
+}
+
+TEST_CASE("starts: behind a pause a branch loses to the clock what it kept of the history") {
+  // Back to the end of the first call, with a prompt of 5,000 tokens.
+  BothWays log("s1.jsonl", claude_user(0) + claude(5, 0, 20'000) + claude_user(60) +
+                               claude(65, 20'000, 10'000) + claude_user(500) +
+                               claude(505, 0, 25'000));
+  std::map<std::string, int> causes;
+  for (const Json& each : json_lines(log.path({"cache", "--json"}).out)) {
+    if (each["line"] == "cause") causes[each["cause"]] = each["tokens"];
+  }
+  CHECK(causes ==
+        std::map<std::string, int>{{"T1", 20'000}, {"one_of{E2,E3,P4.deleted,T1}", 5'010}});
 }
 
 TEST_CASE("starts: of figures alone what is no longer sent was not lost to the clock alone") {

@@ -256,7 +256,7 @@ TEST_CASE("log: one event's JSON, member by member") {
   const std::string line = cli.run({"log", "demo", "--from", "15"}).out;
   const auto& events = cli.store->sessions.at("demo").events;
   CHECK(line ==
-        R"({"schema_major":1,"schema_minor":2,"id":"019b76da-e298-7007-)" +
+        R"({"schema_major":1,"schema_minor":3,"id":"019b76da-e298-7007-)" +
             json_lines(line)[0].at("id").get<std::string>().substr(19, 17) +
             R"(","session":"demo","version":15,"recorded_at":"2026-01-01T00:00:15.000000000Z",)"
             R"("epoch":1,"turn":0,"causation":0,"prev_hash":")" +
