@@ -333,6 +333,30 @@ TEST_CASE("calls that are dated by their answers keep the leaf in their set") {
   }
 }
 
+TEST_CASE("a resumed session loses what it would have in one file, for the same causes") {
+  const auto told = [](const CallVerdict& verdict) {
+    std::string text = fmt::format("read {}, new {} ({})", verdict.read, verdict.fresh,
+                                   code_of(verdict.fresh_leaf));
+    for (const auto& portion : verdict.lost) {
+      text += fmt::format(", {} {}", portion.causes.code(), portion.tokens);
+    }
+    return text;
+  };
+  const auto& book = replay::CacheRuleBook::shipped();
+  for (const Evidence evidence : {Evidence::rebuilt, Evidence::usage_only}) {
+    for (const std::string& fault : single_faults()) {
+      const SessionRun run = tests::run_session(tests::plan_for_fault(fault, 1));
+      const auto whole = tests::judge(run, evidence, book);
+      for (const std::size_t at : {std::size_t{1}, run.fault_call, run.fault_call + 1}) {
+        INFO(fault << ", resumed before call " << at);
+        const auto resumed = tests::judge(run, evidence, book, at);
+        REQUIRE(resumed.size() == whole.size());
+        for (std::size_t i = 0; i < whole.size(); ++i) CHECK(told(resumed[i]) == told(whole[i]));
+      }
+    }
+  }
+}
+
 TEST_CASE("sessions without a fault lose nothing, at any level of evidence") {
   struct Case {
     std::string provider, model;

@@ -352,7 +352,7 @@ replay::CacheCall usage_only(replay::CacheCall call) {
 }
 
 std::vector<replay::CallVerdict> judge(const SessionRun& run, schema::Evidence evidence,
-                                       const replay::CacheRuleBook& book) {
+                                       const replay::CacheRuleBook& book, std::size_t resumed_at) {
   replay::CacheAttributor attributor(book, run.bytes());
   std::vector<replay::CacheCall> calls = run.calls;
   if (evidence == schema::Evidence::rebuilt) std::ranges::transform(calls, calls.begin(), rebuilt);
@@ -360,7 +360,16 @@ std::vector<replay::CallVerdict> judge(const SessionRun& run, schema::Evidence e
     std::ranges::transform(calls, calls.begin(), usage_only);
   }
   std::vector<replay::CallVerdict> verdicts;
-  for (auto& call : calls) verdicts.push_back(attributor.take(std::move(call)));
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    replay::CacheCall copy = calls[i];
+    if (i >= resumed_at) calls[i].session += "-resumed";
+    verdicts.push_back(attributor.take(std::move(calls[i])));
+    if (i >= resumed_at || resumed_at >= calls.size()) continue;
+    copy.original = std::make_shared<const replay::OriginalCall>(
+        replay::OriginalCall{copy.session, copy.lineage, copy.version});
+    copy.session += "-resumed";
+    attributor.adopt(std::move(copy));
+  }
   return verdicts;
 }
 

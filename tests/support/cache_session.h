@@ -50,9 +50,11 @@ replay::CacheCall rebuilt(replay::CacheCall call);
 /// The same call as a log of usage figures shows it.
 replay::CacheCall usage_only(replay::CacheCall call);
 
-/// Verdicts of all calls of a run, at one level of evidence.
+/// Verdicts of all calls of a run, at one level of evidence. Those from `resumed_at` on belong to
+/// sessions that were resumed, and that hold copies of the calls before.
 std::vector<replay::CallVerdict> judge(const SessionRun& run, schema::Evidence evidence,
-                                       const replay::CacheRuleBook& book);
+                                       const replay::CacheRuleBook& book,
+                                       std::size_t resumed_at = SIZE_MAX);
 
 /// The causes of most tokens, granularity and what is new left out; nothing lost: absent.
 std::optional<replay::CauseSet> main_cause(const replay::CallVerdict& verdict);
