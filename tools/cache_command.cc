@@ -47,6 +47,15 @@ struct Calls {
       session = name;
     }
   }
+  /// `reported`: how many calls were of the session and the span.
+  void tell_nothing(Context& context, std::uint64_t reported) const {
+    if (reported > 0 || (session.empty() && !span.given())) return;
+    context.err << "daybook: no call is of "
+                << (session.empty() ? "this span"
+                    : span.given()  ? "this session and span"
+                                    : "this session")
+                << '\n';
+  }
   bool wants(const replay::CacheCall& call) {
     if (!session.empty() && call.session != session) return false;
     undated += span.given() && call.start == 0 ? 1 : 0;
@@ -284,8 +293,11 @@ Result<int> what_if(Context& context, const Arguments& arguments, Calls& calls,
     if (calls.wants(*late.call)) report.add_late(late, rates_of(prices, *late.call));
   }
   for (const auto& [reason, count] : refusals.reasons) report.note(reason, count);
+  calls.tell_nothing(context, refusals.compared + refusals.skipped);
   if (arguments.flag("--json")) {
     report.print_json(context.out, calls.undated);
+  } else if (refusals.compared == 0) {
+    context.out << "0 calls to compare\n";
   } else {
     report.print(context);
   }
@@ -313,6 +325,7 @@ Result<int> losses(Context& context, const Arguments& arguments, Calls& calls,
     return true;
   }));
   DAYBOOK_CHECK(report.conserved());
+  calls.tell_nothing(context, report.calls);
   if (arguments.flag("--json")) {
     print_cache_json(context.out, report, calls.undated);
   } else {

@@ -139,8 +139,8 @@ void WhatIfReport::print_sums(Context& context) const {
                      counted(calls_, "call", "calls"));
   if (pings_ > 0) out << counted(pings_, "ping", "pings") << '\n';
   if (late_pings_ > 0) {
-    out << fmt::format("{} more behind the last call of each session, in no sum above: {}\n",
-                       counted(late_pings_, "ping", "pings"),
+    out << fmt::format("{} behind the last call of each session, in no sum above: {}\n",
+                       counted(late_pings_, "more ping", "more pings"),
                        late_priced_ ? late_money_.shown() : "unpriced");
   }
   if (summaries_ > 0) out << counted(summaries_, "summary", "summaries") << '\n';

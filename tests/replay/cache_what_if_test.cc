@@ -139,6 +139,56 @@ TEST_CASE("pings keep the cache through a gap, and are paid") {
   for (std::size_t i = 0; i < made.size(); ++i) CHECK((made[i].pings > 0) == (i == run.fault_call));
 }
 
+TEST_CASE("pings behind a session's last call are told apart: nobody needs them") {
+  FaultPlan plan;
+  plan.faults = {"T1"};
+  const SessionRun run = tests::run_session(plan);
+  for (const char* text : {"keep-warm=1800", "1h"}) {
+    WhatIf what_if(replay::CacheRuleBook::shipped(), policy(text));
+    for (const auto& call : run.calls) what_if.take(call);
+    const auto late = what_if.late_pings();
+    if (std::string_view(text) == "1h") {
+      CHECK(late.empty());
+      continue;
+    }
+    REQUIRE(late.size() == 1);
+    CHECK(late[0].call->version == run.calls.back().version);
+    // Every 270 s, within 1,800 s; each reads the whole prompt.
+    CHECK(late[0].pings == 6);
+    CHECK(late[0].tokens == 6 * run.usages.back().total);
+  }
+}
+
+TEST_CASE("a resumed session is simulated as it would be in one file, under every policy") {
+  FaultPlan plan;
+  plan.faults = {"T1", "P3.clock"};
+  plan.turns = 14;
+  plan.fault_turn = 13;
+  const SessionRun run = tests::run_session(plan);
+  const std::size_t resumed_at = run.fault_call;
+  for (const char* text : {"1h", "keep-warm=1800", "no-clock", "stable-tools", "compact=9000",
+                           "model=openai:gpt-5.5"}) {
+    const auto whole = replayed(run, policy(text));
+    WhatIf what_if(replay::CacheRuleBook::shipped(), policy(text));
+    for (std::size_t i = 0; i < run.calls.size(); ++i) {
+      INFO(text << ", call " << i);
+      replay::CacheCall call = run.calls[i];
+      if (i >= resumed_at) call.session = "resumed";
+      const auto made = what_if.take(call);
+      REQUIRE(made);
+      CHECK(made->recorded == whole[i].recorded);
+      CHECK(made->changed == whole[i].changed);
+      CHECK(made->pings == whole[i].pings);
+      CHECK(made->summary_input == whole[i].summary_input);
+      if (i >= resumed_at) continue;
+      call.original = std::make_shared<const replay::OriginalCall>(
+          replay::OriginalCall{call.session, call.lineage, call.version});
+      call.session = "resumed";
+      what_if.adopt(call);
+    }
+  }
+}
+
 TEST_CASE("a compaction cap bounds the requests and charges the summary") {
   FaultPlan plan;
   plan.turns = 14;

@@ -140,6 +140,11 @@ TEST_CASE("spans: what is reported is of the span, and what was cached before it
     CHECK(total({"--until", "2026-09-30", "--timezone", "Pacific/Honolulu"})["calls"] == 0);
     CHECK(total({"--since", "2026-10-01", "--timezone", "Pacific/Honolulu"})["calls"] == 3);
   }
+  const CliRun none = cli.run({"cache", "--since", "2030-01-01", file});
+  CHECK(none.code == 0);
+  CHECK_THAT(none.err, Catch::Contains("no call is of this span"));
+  const CliRun then = cli.run({"cache", "--since", "2030-01-01", "--what-if", "1h"});
+  CHECK(then.out == "0 calls to compare\n");
   const CliRun wrong = cli.run({"cache", "--why", "s1:1", "--since", "2026-10-01", file});
   CHECK(wrong.code == 2);
   CHECK_THAT(wrong.err, Catch::Contains("--since does not go with it"));
