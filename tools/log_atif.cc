@@ -90,6 +90,16 @@ class AtifDocument {
         const std::uint64_t cached =
             *answer.usage.cache_read + answer.usage.cache_write.value_or(0);
         const std::uint64_t total = *answer.usage.input_total;
+        if (cached > total) {
+          // One of the figures is wrong, and nobody knows which.
+          reading_.note(kMoreCached);
+          answer.usage.authority = schema::Authority::estimate;
+          answer.usage.cache_read = std::min(*answer.usage.cache_read, total);
+          const std::uint64_t room = total - *answer.usage.cache_read;
+          if (answer.usage.cache_write) {
+            answer.usage.cache_write = std::min(*answer.usage.cache_write, room);
+          }
+        }
         answer.usage.input_uncached = total > cached ? total - cached : 0;
       }
     }

@@ -53,7 +53,13 @@ class ClaudeReader : public RecordReader {
       return;
     }
     Origin origin(reading_, record, line.at);
+    if (latest_ == nullptr && !line.session && !is_conversation(line)) {
+      const std::string type = line.type.text();
+      early_.push_back({type, reason_of(type), std::move(origin)});
+      return;
+    }
     ClaudeSession& session = session_of(line);
+    keep_early(session);
     if (is_repeated(line)) {
       session.log().keep(line.type.text(), schema::ImportReason::duplicate, "the same line again",
                          origin);
@@ -64,12 +70,15 @@ class ClaudeReader : public RecordReader {
   }
 
   void take_damaged(Origin origin, const std::string& what) override {
-    ClaudeLine nothing{JsonSpan()};
-    ClaudeSession& session = latest_ != nullptr ? *latest_ : session_of(nothing);
-    session.log().keep("", schema::ImportReason::damaged, what, origin);
+    if (latest_ == nullptr) {
+      early_.push_back({"", schema::ImportReason::damaged, std::move(origin), what});
+    } else {
+      latest_->log().keep("", schema::ImportReason::damaged, what, origin);
+    }
   }
 
   void finish() override {
+    if (!early_.empty()) keep_early(session_of(ClaudeLine{JsonSpan()}));
     for (auto& [key, session] : sessions_) session->finish();
   }
 
@@ -111,11 +120,33 @@ class ClaudeReader : public RecordReader {
                          origin);
     } else {
       const std::string type = line.type.text();
-      const bool known = std::ranges::find(kMetadataTypes, type) != kMetadataTypes.end();
-      session.log().keep(type,
-                         known ? schema::ImportReason::metadata : schema::ImportReason::unmapped,
-                         known ? "" : "a type that is not known", origin);
+      keep(session, type, reason_of(type), origin);
     }
+  }
+
+  static schema::ImportReason reason_of(const std::string& type) {
+    const bool known = std::ranges::find(kMetadataTypes, type) != kMetadataTypes.end();
+    return known ? schema::ImportReason::metadata : schema::ImportReason::unmapped;
+  }
+
+  static void keep(ClaudeSession& session, const std::string& type, schema::ImportReason reason,
+                   Origin& origin) {
+    const bool known = reason == schema::ImportReason::metadata;
+    session.log().keep(type, reason, known ? "" : "a type that is not known", origin);
+  }
+
+  void keep_early(ClaudeSession& session) {
+    for (EarlyLine& early : std::exchange(early_, {})) {
+      if (early.reason == schema::ImportReason::damaged) {
+        session.log().keep("", early.reason, early.damage, early.origin);
+      } else {
+        keep(session, early.type, early.reason, early.origin);
+      }
+    }
+  }
+
+  static bool is_conversation(const ClaudeLine& line) {
+    return line.type.is("user") || line.type.is("assistant") || line.type.is("system");
   }
 
   /// Old rows appended again by a later compaction keep their uuid; so do those that another
@@ -158,9 +189,7 @@ class ClaudeReader : public RecordReader {
 
   /// A part of the conversation that stands where only the file's name says.
   void note_name(const ClaudeLine& line) {
-    if (line.type.is("user") || line.type.is("assistant") || line.type.is("system")) {
-      reading_.report().by_name = true;
-    }
+    if (is_conversation(line)) reading_.report().by_name = true;
   }
 
   ClaudeSession& named_session(const ClaudeLine& line) {
@@ -208,8 +237,17 @@ class ClaudeReader : public RecordReader {
     if (const auto meta = JsonSpan::whole(text)) agent_type_ = (*meta)["agentType"].text();
   }
 
+  /// Before the first line that names its session: it belongs to that one.
+  struct EarlyLine {
+    std::string type;
+    schema::ImportReason reason = schema::ImportReason::metadata;
+    Origin origin;
+    std::string damage = {};
+  };
+
   LogReading& reading_;
   MarkerScan scan_;
+  std::vector<EarlyLine> early_;
   std::string file_session_;
   std::string file_agent_;
   std::string agent_type_;

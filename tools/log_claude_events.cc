@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "engine/state_compaction.h"
 #include "schema/json.h"
 #include "tools/log_claude_session.h"
 
@@ -68,12 +69,13 @@ std::optional<std::string> small_file(const std::string& path, std::size_t limit
 schema::ModelRequestedT ClaudeSession::request_of(const Response& response) const {
   schema::ModelRequestedT requested;
   requested.attempt = 1;
-  requested.provider = "anthropic";
+  requested.provider = claude_provider(response.model);
   requested.provider_kind = "anthropic";
   requested.model = response.model;
   requested.head = reading_.sink().content(head_of(response.model, response.usage));
   requested.marker_ttl = ttl_of(response.usage);
-  if (&response != &*open_) {
+  if (is_pass(response)) {
+    requested.lineage = engine::kSummaryLineage;
     requested.evidence = schema::Evidence::usage_only;
     return requested;
   }
@@ -162,7 +164,7 @@ void ClaudeSession::emit_events(const Response& response, const std::string& sta
 
   const std::uint64_t position =
       log_.add_call(std::move(request), std::move(answer), dispatches_of(response, origin));
-  if (&response == &*open_) {
+  if (!is_pass(response)) {
     base_ = position;
     shared_ = std::min(response.slot, messages_.size());
   }

@@ -69,4 +69,9 @@ std::string claude_text(JsonSpan content);
 /// Whether text on a user line was put there by the program, not written by a person.
 bool is_injected(std::string_view text);
 
+/// Who billed, as far as a transcript tells: Anthropic, unless a vendor stands before the model.
+inline std::string claude_provider(std::string_view model) {
+  return model.find('/') == std::string_view::npos ? "anthropic" : "";
+}
+
 }  // namespace daybook::tools

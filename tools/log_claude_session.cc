@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/state_compaction.h"
+
 namespace daybook::tools {
 namespace {
 
@@ -259,7 +261,7 @@ void ClaudeSession::emit_call(Response& response, const std::string& stable_id) 
   call.session = log_.call_session();
   call.id = log_id(reading_, "response", stable_id);
   call.version = log_.next_call_version();
-  call.provider = "anthropic";
+  call.provider = claude_provider(response.model);
   call.provider_kind = "anthropic";
   call.requested_model = response.model;
   call.served_model = std::move(response.model);
@@ -272,16 +274,17 @@ void ClaudeSession::emit_call(Response& response, const std::string& stable_id) 
   call.stop = claude_stop(response.stop);
   call.tools_called = std::move(response.tools);
   call.again = response.novelty == Novelty::better;
-  call.after_compaction = after_compaction_;
-  call.compacted_from = compacted_from_;
-  call.compacted_to = compacted_to_;
+  if (is_pass(response)) {
+    call.lineage = engine::kSummaryLineage;
+  } else {
+    call.after_compaction = std::exchange(after_compaction_, false);
+    call.compacted_from = std::exchange(compacted_from_, std::nullopt);
+    call.compacted_to = std::exchange(compacted_to_, std::nullopt);
+  }
   if (!response.diagnostics.empty()) {
     call.diagnostics = std::make_unique<schema::ContentT>();
     call.diagnostics->bytes.assign(response.diagnostics.begin(), response.diagnostics.end());
   }
-  after_compaction_ = false;
-  compacted_from_.reset();
-  compacted_to_.reset();
   reading_.sink().call(std::move(call));
 }
 

@@ -95,6 +95,8 @@ class ClaudeSession {
   /// Takes what the call needs out of the response.
   void emit_call(Response& response, const std::string& stable_id);
   void emit_events(const Response& response, const std::string& stable_id, Origin& origin);
+  /// Not the response itself, but a summary that the API made for it.
+  bool is_pass(const Response& response) const { return &response != &*open_; }
   void emit_extra_passes(const Response& response, const std::string& stable_id, Origin& origin);
   schema::ModelRequestedT request_of(const Response& response) const;
   std::vector<std::unique_ptr<schema::BlockT>> blocks_of(const Response& response) const;

@@ -116,6 +116,7 @@ namespace {
 struct ForeignPart {
   std::vector<std::string> threads;
   std::uint64_t burst_end = 0;
+  std::uint64_t figures_end = 0;  // behind the last figures within the burst
   bool figures_in_burst = false;
 };
 
@@ -146,8 +147,9 @@ ForeignPart foreign_part(const LogSource& source, const std::string& own_thread,
     if (start == 0) return true;
     in_burst = in_burst && line.at - start < kBurstNs;
     if (in_burst || meta) found.burst_end = end;
-    found.figures_in_burst =
-        found.figures_in_burst || meta || (in_burst && line.kind.is("token_count"));
+    const bool figures = in_burst && line.kind.is("token_count");
+    if (figures) found.figures_end = end;
+    found.figures_in_burst = found.figures_in_burst || meta || figures;
     return true;
   });
   return found;
@@ -192,6 +194,8 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
     if (shared) found.end = end;
     return true;
   });
+  // A parent's file that was cut, or is damaged, does not hold all that was copied of it.
+  if (found.end > 0 && found.end < foreign.figures_end) found.estimated = true;
   if (found.estimated) found.end = std::max(found.end, foreign.burst_end);
   return found;
 }

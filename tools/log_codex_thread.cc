@@ -208,7 +208,8 @@ void CodexThread::note_copied_answer(const CodexLine& line) {
     counter.record(line.payload, count);
     add_foreign(line.payload["thread_id"].text());
     keys.push_back(std::move(count.key));
-  } else if (line.kind.is("token_count")) {
+    copied_records_ = true;
+  } else if (line.kind.is("token_count") && !copied_records_) {
     keys = copied_count_keys(line.payload["info"]);
   }
   std::vector<Uuid> ids;
@@ -452,8 +453,9 @@ void CodexThread::token_count(const CodexLine& line, const LogRecord& record, Or
   }
   auto counted = counter_.token_count(info);
   if (counted) {
-    if (counted->tokens.clamped) reading_.note("more tokens said to be cached than there were");
-    if (copied_.estimated) counted->authority = schema::Authority::estimate;
+    if (counted->tokens.clamped) reading_.note(kMoreCached);
+    if (copied_.estimated || counted->tokens.clamped)
+      counted->authority = schema::Authority::estimate;
     count(*std::move(counted), line, origin);
     return;
   }

@@ -101,6 +101,7 @@ class CodexThread {
   std::vector<std::string> foreign_;  // threads whose history this one may have been given
   /// The latest answer of that history, by what may be its id; until the first own call.
   std::vector<Uuid> goes_on_from_;
+  bool copied_records_ = false;  // from the first one on counters tell of no other answers
   std::optional<std::uint64_t> history_start_;
   std::string model_;
   std::string provider_ = "openai";

@@ -14,6 +14,7 @@
 #include "tools/log_file.h"
 #include "tools/log_json.h"
 #include "tools/log_source.h"
+#include "tools/log_twins.h"
 
 namespace daybook::tools {
 namespace {
@@ -199,53 +200,6 @@ std::string logical_name(LogKind kind, std::string_view path) {
   }
   if (name.ends_with(".zst")) name.remove_suffix(4);
   return std::string(name);
-}
-
-constexpr std::string_view kArchive = "archived_sessions";
-
-bool is_archived(const LogSource& source) {
-  return folder_in(source.path, kArchive) != std::string_view::npos;
-}
-
-/// The folder of a program's logs, for twins: a log moves within it, not out of it.
-std::string_view home_of(const LogSource& source) {
-  const std::string_view path = source.path;
-  const std::size_t active = folder_in(path, "sessions");
-  const std::size_t archive = folder_in(path, kArchive);
-  if (active == std::string_view::npos && archive == std::string_view::npos) {
-    return path.substr(0, path.size() - name_in(path).size());
-  }
-  // npos is none, and one more than it is 0.
-  return path.substr(0, std::max(active + 1, archive + 1) - 1);
-}
-
-/// Of twins the plain file counts before the compressed one, the active before the archived one.
-void drop_twins(std::vector<LogSource>& sources) {
-  std::map<std::tuple<std::string, std::string, LogKind>, std::size_t> seen;
-  std::vector<LogSource> kept;
-  const auto rank = [](const LogSource& source) {
-    return (is_archived(source) ? 2 : 0) + (source.compressed ? 1 : 0);
-  };
-  for (LogSource& source : sources) {
-    const auto [found, fresh] =
-        seen.try_emplace({source.file, std::string(home_of(source)), source.kind}, kept.size());
-    if (fresh) {
-      kept.push_back(std::move(source));
-      continue;
-    }
-    LogSource& other = kept[found->second];
-    // Two plain files of one name in one tree are not known to be twins.
-    const bool twins =
-        source.compressed != other.compressed || is_archived(source) != is_archived(other);
-    if (!twins) {
-      kept.push_back(std::move(source));
-      continue;
-    }
-    if (rank(source) < rank(other)) std::swap(source, other);
-    other.twins.push_back(source.path);
-    other.twins.insert(other.twins.end(), source.twins.begin(), source.twins.end());
-  }
-  sources = std::move(kept);
 }
 
 /// A file that may be a log.
@@ -462,7 +416,7 @@ Result<Discovery> discover_logs(std::span<const std::string> paths) {
     found.sources.erase(std::unique(found.sources.begin(), found.sources.end(), same),
                         found.sources.end());
   }
-  drop_twins(found.sources);
+  found.sources = without_twins(std::move(found.sources));
   std::ranges::sort(found.sources, {},
                     [](const LogSource& source) { return std::tie(source.file, source.path); });
   return found;

@@ -10,6 +10,8 @@
 
 namespace daybook::tools {
 
+inline constexpr const char* kMoreCached = "more tokens said to be cached than there were";
+
 /// What one response can use at the very most: a hundred times the largest windows there are.
 inline constexpr std::uint64_t kMostTokens = 1'000'000'000;
 /// The same for counters that add up over a whole thread.

@@ -194,6 +194,28 @@ TEST_CASE("import: lines without a prompt or an answer make no session") {
   CHECK(cli.run({"sessions", "--json"}).out.empty());
 }
 
+TEST_CASE("import: lines before the first that names its session are kept with it") {
+  const TempDir dir;
+  Cli cli;
+  write_file(dir.path() / "any-name.jsonl",
+             "{\"type\":\"user\",\"sess\n"
+             R"({"type":"hologram","leafUuid":"x"})"
+             "\n"
+             R"({"type":"summary","summary":"s","leafUuid":"y"})"
+             "\n" +
+                 asked("s1", 1) + answered("s1", 2, "m1", kUsage));
+  const CliRun run = imported(cli, {dir.str()});
+  CHECK(run.code == 10);
+  CHECK_THAT(run.out, !Contains("no session is made"));
+  const EventSink held = held_by(cli);
+  REQUIRE(held.sessions.size() == 1);
+  std::multiset<std::string> kept;
+  for (const Json& event : json_lines(cli.run({"log", "claude-s1"}).out)) {
+    if (event["payload_type"] == "ImportedLine") kept.insert(event["payload"]["reason"]);
+  }
+  CHECK(kept == std::multiset<std::string>{"damaged", "metadata", "unmapped"});
+}
+
 TEST_CASE("import: a log that tells no time has none") {
   const TempDir dir;
   write_file(dir.path() / "trajectory.json",

@@ -57,7 +57,7 @@ const std::vector<Row> kRows = {
     {"2a03", {2, 200, 100, 0, 30}, Authority::derived, "100/0/10, 200/100/20"},
     {"2a04", {3, 310, 200, 0, 60}, Authority::derived, "100/0/10, 200/100/20, 210/100/30"},
     {"2a05", {2, 200, 100, 0, 30}, Authority::derived, "100/0/10, 200/100/20"},
-    {"3a02", {2, 150, 150, 0, 30}, Authority::derived, "100/150 is clamped to 100/100, 200/50/20"},
+    {"3a02", {2, 150, 150, 0, 30}, Authority::estimate, "100/150 is clamped to 100/100, 200/50/20"},
     {"3a03", {1, 100, 0, 0, 10}, Authority::derived, "members reversed, spaces, CRLF"},
 };
 
@@ -171,6 +171,33 @@ TEST_CASE("codex: compressed and archived twins are one file") {
   CHECK(found.sources[2].compressed);
   // 100/10, 200/20 + 300/30, 400/40
   CHECK(totals_of(figures_of({log_fixture("codex/home")}).calls) == Totals{4, 1000, 0, 0, 100});
+}
+
+TEST_CASE(
+    "codex: of files of one name the longer counts, and others that only look alike do, too") {
+  const std::string whole = read_file(rollout("0a01"));
+  const std::string start = whole.substr(0, whole.find('\n', whole.size() / 2) + 1);
+  const std::string other = read_file(rollout("0a02"));
+  const auto calls = [](const std::string& active, const std::string& archived) {
+    const TempDir dir;
+    for (const auto& [folder, text] :
+         {std::pair("sessions/2026", &active), std::pair("archived_sessions", &archived)}) {
+      std::filesystem::create_directories(dir.path() / folder);
+      write_file(dir.path() / folder / "rollout-2026-10-02T10-00-00-0a01.jsonl", *text);
+    }
+    return figures_of({dir.str()}).calls.size();
+  };
+  const std::size_t all = figures_of({rollout("0a01")}).calls.size();
+  CHECK(calls(whole, whole) == all);
+  CHECK(calls(start, whole) == all);
+  CHECK(calls(whole, start) == all);
+  CHECK(calls(whole, other) == all + figures_of({rollout("0a02")}).calls.size());
+  // A copy anywhere that was cut off between an answer and its figures is no other answer.
+  const TempDir dir;
+  std::filesystem::create_directories(dir.path() / "backup");
+  write_file(dir.path() / "r.jsonl", whole);
+  write_file(dir.path() / "backup/r.jsonl", whole.substr(0, whole.rfind("{", whole.size() - 2)));
+  CHECK(figures_of({dir.str()}).calls.size() == all);
 }
 
 TEST_CASE("codex: exec output counts whole turns, running totals as differences") {
