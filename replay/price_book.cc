@@ -112,6 +112,26 @@ std::size_t fit(const PriceRow& row, const std::vector<std::string>& names) {
   return best;
 }
 
+/// Two providers of one name: which of them is meant, nobody could tell.
+Result<void> check_other_names(const PriceFile& file,
+                               const std::map<std::string, PriceProvider, std::less<>>& before) {
+  for (const OtherName& other : file.other_names) {
+    for (const auto* all : {&file.providers, &before}) {
+      for (const auto& [name, provider] : *all) {
+        // A later file says anew what a provider is.
+        if (name == other.provider || (all == &before && file.providers.contains(name))) continue;
+        const bool taken = name == other.name ||
+                           std::ranges::find(provider.also, other.name) != provider.also.end();
+        if (!taken) continue;
+        return fail(ErrorCode::invalid_argument,
+                    fmt::format("{}: '{}' is a name of the provider '{}' already", other.where,
+                                other.name, name));
+      }
+    }
+  }
+  return {};
+}
+
 /// A misspelt provider would have rows that no call ever finds.
 Result<void> check_named(const PriceFile& file,
                          const std::map<std::string, PriceProvider, std::less<>>& before) {
@@ -185,6 +205,7 @@ Result<void> PriceBook::add(std::string_view toml, std::string_view file) {
   auto read = read_prices(toml, file);
   if (!read) return fail(std::move(read.error()));
   DAYBOOK_TRY(check_named(*read, providers_));
+  DAYBOOK_TRY(check_other_names(*read, providers_));
   Layer layer;
   layer.first_row = rows_.size();
   for (PriceRow& row : read->rows) rows_.push_back(std::move(row));

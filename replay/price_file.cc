@@ -287,6 +287,10 @@ Result<void> read_providers(TableReader& top, std::string_view file, PriceFile& 
     provider.also = reader.strings("also");
     provider.lists = reader.strings("lists");
     DAYBOOK_TRY(reader.finish());
+    for (std::size_t i = 0; i < provider.also.size(); ++i) {
+      out.other_names.push_back(
+          {provider.also[i], place_of(file, *(*table)["also"][i].node()), std::string(name.str())});
+    }
     for (std::size_t i = 0; i < provider.lists.size(); ++i) {
       out.named.push_back({provider.lists[i], place_of(file, *(*table)["lists"][i].node())});
     }

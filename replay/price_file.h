@@ -11,10 +11,18 @@ struct NamedProvider {
   std::string where;  // "FILE:LINE:COLUMN"
 };
 
+/// Another name of a provider (`also`).
+struct OtherName {
+  std::string name;
+  std::string where;
+  std::string provider;
+};
+
 struct PriceFile {
   std::vector<PriceRow> rows;
   std::map<std::string, PriceProvider, std::less<>> providers;
   std::vector<NamedProvider> named;
+  std::vector<OtherName> other_names;
 };
 
 /// Errors are `invalid_argument`: file, line, column, what was expected, the nearest known key.

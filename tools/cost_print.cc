@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "tools/counted.h"
 #include "tools/format.h"
 #include "tools/json_writer.h"
 #include "tools/table.h"
@@ -199,7 +200,7 @@ void print_notes(std::ostream& out, const CostReport& report, const CostPrinting
                     row.model.empty() ? "(unknown)" : row.model, name_of(row.why),
                     row.what.empty() ? "" : " (" + row.what + ")");
     out << fmt::format("{}, {}, {} tokens", one_line(what), calls(row.calls), grouped(row.tokens));
-    if (row.searches > 0) out << fmt::format(", {} searches", grouped(row.searches));
+    if (row.searches > 0) out << ", " + counted(row.searches, "web search", "web searches");
     out << '\n';
   }
   if (report.undated_left_out > 0) {
@@ -261,6 +262,8 @@ std::string csv_cell(const std::string& text) {
       out += c == '"' ? "\"\"" : std::string(1, c);
     }
   }
+  // What else a terminal may take for orders.
+  out = printable(out);
   return quoted ? '"' + out + '"' : out;
 }
 

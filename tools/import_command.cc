@@ -338,9 +338,11 @@ Result<Discovery> find_sources(const Context& context, const Arguments& argument
   if (paths->empty()) {
     *paths = usual_log_places(context.environment);
     if (paths->empty()) {
-      return fail(ErrorCode::not_found,
-                  "none of the usual places holds logs (~/.claude, ~/.config/claude, "
-                  "$CLAUDE_CONFIG_DIR, ~/.codex, $CODEX_HOME): name a file or a folder");
+      return fail(
+          ErrorCode::not_found,
+          "none of the usual places holds logs (~/.claude, ~/.config/claude, "
+          "$CLAUDE_CONFIG_DIR, ~/.codex, $CODEX_HOME, ~/.config/coworker): name a file or a "
+          "folder");
     }
   }
   return discover_given_logs(*paths, nullptr);

@@ -47,7 +47,10 @@ void Table::print(std::ostream& out, std::size_t columns, bool colour) const {
   if (flexible_ && columns > 0 && total > columns) {
     std::size_t& width = widths[*flexible_];
     const std::size_t excess = total - columns;
-    width = std::max(std::min(width, kLeastFlexible), width > excess ? width - excess : 0);
+    // In parts there is room for more of it.
+    const std::size_t least = std::min(width, kLeastFlexible);
+    const bool in_parts = width < excess + least;
+    width = in_parts ? std::min(width, std::max(least, columns / 2)) : width - excess;
   }
   std::vector<std::size_t> part = {0};
   std::size_t used = widths.front();

@@ -229,6 +229,17 @@ TEST_CASE("a provider that nobody knows is a mistake, not a row that no call fin
   CHECK(book.add("[[price]]\nprovider = \"own\"\nmodels = [\"m\"]\n[providers.own]\n", "p.toml"));
 }
 
+TEST_CASE("a name of one provider is no other provider's") {
+  const auto error = [](const std::string& toml) {
+    PriceBook book = PriceBook::shipped();
+    const auto added = book.add(toml, "my.toml");
+    return added ? "" : added.error().message;
+  };
+  CHECK(error("[providers.own]\nalso = [\"mine\"]\n") == "");
+  CHECK(error("[providers.own]\nalso = [\"mine\", \"anthropic\"]\n") ==
+        "my.toml:2:17: 'anthropic' is a name of the provider 'anthropic' already");
+}
+
 TEST_CASE("one threshold has one price") {
   CHECK(error_of("[[price]]\nmodels = [\"m\"]\n"
                  "long = [{ above = 5, input = 1 }, { above = 5, input = 2 }]\n") ==

@@ -206,6 +206,14 @@ TEST_CASE("cost: CSV quotes what needs it") {
   write_session(third, "s", {hostile});
   CHECK_THAT(third.run({"cost", "--by", "model", "--csv", "--timezone", "UTC"}).out,
              Contains("\r\na\\x1b[2J\\x0d\\x0ab,1,1,"));
+  Told control = told(1, 0, 0);
+  control.model =
+      "a\xc2\x9b"
+      "2J";  // the one-byte form of ESC [
+  Cli fourth;
+  write_session(fourth, "s", {control});
+  CHECK_THAT(fourth.run({"cost", "--by", "model", "--csv", "--timezone", "UTC"}).out,
+             !Contains("\xc2\x9b"));
 }
 
 TEST_CASE("cost: a span of days, in a zone") {
