@@ -53,6 +53,25 @@ CacheAttributor::CacheAttributor(const CacheRuleBook& book, SegmentBytes bytes)
 
 CacheAttributor::~CacheAttributor() = default;
 
+/// Of branches that take turns, the one that the call goes on with: the longest call that it begins
+/// with, unless another one goes on from there already. Then it branches.
+CacheAttributor::Shared CacheAttributor::open_branch(const std::vector<Shared>& pool,
+                                                     const CacheCall& call) {
+  const auto begins_with = [](const CacheCall& longer, const CacheCall& shorter) {
+    return common_prefix(shorter.segments, longer.segments) == shorter.segments.size();
+  };
+  Shared longest;
+  for (const Shared& each : pool) {
+    const bool longer = longest == nullptr || each->segments.size() > longest->segments.size();
+    if (longer && begins_with(call, *each)) longest = each;
+  }
+  if (longest == nullptr) return nullptr;
+  const bool continued = std::ranges::any_of(pool, [&](const Shared& each) {
+    return each->segments.size() > longest->segments.size() && begins_with(*each, *longest);
+  });
+  return continued ? nullptr : longest;
+}
+
 /// The call of the same chain that this one goes on from.
 CacheAttributor::Shared CacheAttributor::predecessor(const CacheCall& call) const {
   const auto found = chains_.find(chain_key(call.session, call.lineage));
@@ -70,7 +89,8 @@ CacheAttributor::Shared CacheAttributor::predecessor(const CacheCall& call) cons
   if (common_prefix(pool.back()->segments, call.segments) == pool.back()->segments.size()) {
     return pool.back();
   }
-  if (call.base_version != 0) {
+  if (auto branch = open_branch(pool, call)) return branch;
+  if (call.base_version != 0 && call.evidence == schema::Evidence::exact) {
     const auto base = std::ranges::find(pool, call.base_version,
                                         [](const Shared& each) { return each->request_version; });
     if (base != pool.end()) return *base;
@@ -199,7 +219,8 @@ CallVerdict CacheAttributor::take(CacheCall given) {
     return verdict;
   }
   const Baseline baseline = baseline_of(call);
-  if (baseline.call == nullptr || baseline.cold) verdict.fresh_leaf = Leaf::cold;
+  const bool begins = baseline.call == nullptr || baseline.cold;
+  if (begins && !has_lost_track(call)) verdict.fresh_leaf = Leaf::cold;
   if (!baseline.cold) verdict.baseline = baseline.call;
   if (verdict.baseline != nullptr) {
     const auto& marks = verdict.baseline->marks;
@@ -218,21 +239,48 @@ CallVerdict CacheAttributor::take(CacheCall given) {
     scale_.pin(prompt, prompt.points.size() - 1, verdict.input);
   }
   if (baseline.call != nullptr && verdict.measured) attribute(verdict, baseline);
+  if (call.evidence == schema::Evidence::rebuilt) compare_with_figures(verdict);
   DAYBOOK_CHECK(verdict.read + verdict.lost_tokens() <= verdict.input);
   verdict.fresh = verdict.input - verdict.read - verdict.lost_tokens();
   remember(verdict);
   return verdict;
 }
 
+/// A transcript's tokens are estimates: whether a call read too much is told by the figures.
+void CacheAttributor::compare_with_figures(CallVerdict& verdict) {
+  const CacheCall& call = *verdict.call;
+  if (!verdict.measured) return ladder_.pass(call);
+  const auto finding = ladder_.take(call, book_.rules(call));
+  verdict.contradicted = verdict.contradicted || finding.contradicted;
+}
+
+/// What a call left whose input is not known, another model's or a compacted one, is not what the
+/// chain had before it, and not known.
+void CacheAttributor::pass(const CacheCall& call) {
+  const auto found = chains_.find(chain_key(call.session, call.lineage));
+  if (found == chains_.end() || found->second.calls.empty()) return;
+  const bool same = call.scope.may_be(found->second.calls.back()->scope);
+  if (!same || call.after_compaction) found->second.calls.clear();
+}
+
+/// Whether the chain began, and nothing is known of what it left.
+bool CacheAttributor::has_lost_track(const CacheCall& call) const {
+  const auto found = chains_.find(chain_key(call.session, call.lineage));
+  return found != chains_.end() && found->second.calls.empty();
+}
+
 void CacheAttributor::adopt(CacheCall copy) {
   bounds_.narrow(copy);
   completer_.complete(copy, scale_.tokens_per_byte());
-  if (copy.evidence == schema::Evidence::usage_only) return ladder_.adopt(copy, book_.rules(copy));
+  if (copy.evidence != schema::Evidence::exact) ladder_.adopt(copy, book_.rules(copy));
+  if (copy.evidence == schema::Evidence::usage_only) return;
+  if (!copy.input()) return pass(copy);
   if (copy.answered) extend_chain(std::make_shared<const CacheCall>(std::move(copy)));
 }
 
 void CacheAttributor::remember(const CallVerdict& verdict) {
   const CacheCall& call = *verdict.call;
+  if (!verdict.measured) pass(call);
   const CacheRules& rules = book_.rules(call);
   const std::int64_t first_byte = call.first_byte != 0 ? call.first_byte : call.end;
   // Without a byte of an answer nothing says that the request was processed.
@@ -244,13 +292,18 @@ void CacheAttributor::remember(const CallVerdict& verdict) {
       read.allows(verdict.read)) {
     scale_.pin(prompt, *read.point, verdict.read);
   }
-  store_.write(prompt, rules, call.sent(), std::max(first_byte, call.start), read);
+  const auto use = [&](const Prompt& used, const CacheRead& reads) {
+    // Of a call whose input is not known nobody knows what it left.
+    verdict.measured
+        ? store_.write(used, rules, call.sent(), std::max(first_byte, call.start), reads)
+        : store_.refresh(used, rules, call.sent(), reads);
+  };
+  use(prompt, read);
   if (std::ranges::find(rules.scope, RuleTruth::maybe) != std::end(rules.scope)) {
     const Prompt apart = layout(call, rules, {true, std::nullopt});
-    const CacheRead again = store_.read(apart, rules, call.sent(), {}, scale_);
-    store_.write(apart, rules, call.sent(), std::max(first_byte, call.start), again);
+    use(apart, store_.read(apart, rules, call.sent(), {}, scale_));
   }
-  if (!call.answered) return;
+  if (!call.answered || !verdict.measured) return;
   extend_chain(verdict.call);
   recent_.push_back(verdict.call);
   if (recent_.size() > kRecentKept) recent_.pop_front();

@@ -75,10 +75,14 @@ class CacheAttributor {
   struct Trial;
 
   Baseline baseline_of(const CacheCall& call);
+  static Shared open_branch(const std::vector<Shared>& pool, const CacheCall& call);
   Shared predecessor(const CacheCall& call) const;
   Shared shared_beginning(const CacheCall& call) const;
   void by_figures(CallVerdict& verdict);
   void attribute(CallVerdict& verdict, const Baseline& baseline);
+  void compare_with_figures(CallVerdict& verdict);
+  void pass(const CacheCall& call);
+  bool has_lost_track(const CacheCall& call) const;
   void remember(const CallVerdict& verdict);
   void extend_chain(const Shared& call);
   std::string provider_hint(const CacheCall& call) const;

@@ -145,6 +145,14 @@ std::optional<TimeGap> gap_between(const TimeSpan& from, const TimeSpan& to) {
   return TimeGap{to.earliest - from.latest, to.latest - from.earliest};
 }
 
+bool CacheScope::may_be(const CacheScope& other) const {
+  const auto fits = [&](std::string CacheScope::*part) {
+    return (this->*part).empty() || (other.*part).empty() || this->*part == other.*part;
+  };
+  return fits(&CacheScope::provider) && fits(&CacheScope::model) && fits(&CacheScope::key) &&
+         fits(&CacheScope::tier) && fits(&CacheScope::workspace) && fits(&CacheScope::region);
+}
+
 TimeSpan CacheCall::sent() const {
   if (start_exact) return {start, start};
   const std::int64_t latest = not_after != 0 ? not_after : start;
@@ -272,7 +280,8 @@ CacheCall CallReader::read(const Call& call) {
   made.lineage = call.lineage;
   // Every request for a summary is a prompt of its own: none grows from the one before.
   if (call.lineage == engine::kSummaryLineage) {
-    made.lineage += fmt::format(" {}", call.request_version);
+    made.lineage +=
+        fmt::format(" {}", call.request_version != 0 ? call.request_version : call.version);
   }
   made.id = call.id.str();
   made.version = call.version;

@@ -32,6 +32,8 @@ struct CacheScope {
   std::string workspace;
   std::string region;
   bool operator==(const CacheScope&) const = default;
+  /// Whether they are the same in all parts that both know.
+  bool may_be(const CacheScope& other) const;
 };
 
 /// A setting that reaches the prompt, by the name of its leaf: "tool_choice", "thinking",

@@ -109,12 +109,13 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
   const bool cut = now.input * 100 < last.input * kDropPercent;
   auto certain = certain_causes(last, now);
   if (call.after_compaction) {
-    const bool other = !certain.empty() || !possible.empty();
-    if (!nothing || !other) return CauseSet::sole(Leaf::compaction);
-    // Which part the compaction kept, and the other cause alone lost, no figure says.
-    certain.insert(certain.end(), possible.begin(), possible.end());
-    certain.push_back(Leaf::compaction);
-    return CauseSet::of(CauseSet::Relation::one_of, std::move(certain));
+    if (!nothing) return CauseSet::sole(Leaf::compaction);
+    // What precedes the messages was not compacted, and not read either. How much of it that is no
+    // figure says.
+    auto leaves = certain.empty() ? leaves_of({"P2", "P3", "P5", "P6", "P8", "U1"}) : certain;
+    leaves.insert(leaves.end(), possible.begin(), possible.end());
+    leaves.push_back(Leaf::compaction);
+    return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
   }
   if (!certain.empty()) {
     // What is no longer sent was lost to no clock.
@@ -143,12 +144,13 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
     // Without a rung behind the system prompt the messages may be meant, too.
     add({"P2", "P3", "P4", "P5", "P6", "P8", "S1", "U1"});
     // What is known to have been cached was long enough.
-    if (!last.rules->reports_writes && last.cached < last.rules->min_tokens.most) add({"P7"});
+    if (!last.writes_told && last.cached < last.rules->min_tokens.most) add({"P7"});
   } else {
     // Up to the end of an earlier call: the history diverged behind it. Anywhere else may be the
     // end of the system prompt or of the tools.
-    const bool on_rung = std::ranges::any_of(chain.rungs, [&](std::uint64_t rung) {
-      return rung > chain.floor + slack && rung + slack > read && read + slack > rung;
+    const bool on_rung = std::ranges::any_of(chain.rungs, [&](const Rung& rung) {
+      return rung.tokens > chain.floor + slack && rung.tokens + slack > read &&
+             read + slack > rung.tokens;
     });
     add({"E3", "P4", "P6", "S1", "U1"});
     if (!on_rung) add({"P3", "P5"});
@@ -163,8 +165,10 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
 CauseSet CacheLadder::rounding(std::uint64_t lost, const Step& last, const Step& now,
                                const CacheCall& call) {
   const RuleRange& block = last.rules->granularity;
-  if (call.read() > 0 || lost < std::max<std::uint64_t>(block.least, 1)) {
-    return CauseSet::sole(Leaf::granularity);
+  if (lost < std::max<std::uint64_t>(block.least, 1)) return CauseSet::sole(Leaf::granularity);
+  if (call.read() > 0) {
+    return CauseSet::of(CauseSet::Relation::one_of,
+                        call.after_compaction ? leaves_of({"E2", "R1"}) : leaves_of({"R1"}));
   }
   auto leaves = certain_causes(last, now);
   if (call.after_compaction) leaves.push_back(Leaf::compaction);
@@ -182,18 +186,68 @@ CauseSet CacheLadder::too_short(const Step& last, const Step& now, const CacheCa
   return CauseSet::of(CauseSet::Relation::joint, std::move(leaves));
 }
 
-/// When what the chain left was last used, as far as it is known: other sessions that hold its last
-/// call may have gone on from it.
-TimeSpan CacheLadder::last_use(const std::string& key, const Chain& chain) const {
-  TimeSpan use = chain.last.sent;
-  const auto holders = holders_.find(chain.last_id);
-  if (holders == holders_.end() || !use.known()) return use;
-  for (const std::string& other : holders->second) {
-    const auto found = chains_.find(other);
-    if (other == key || found == chains_.end() || found->second.last_id == chain.last_id) continue;
-    use.latest = std::max(use.latest, found->second.last.sent.latest);
+/// The sessions that share a history, and how many tokens of it with this one.
+std::map<std::string, std::uint64_t> CacheLadder::relatives(const std::string& key) const {
+  std::map<std::string, std::uint64_t> found;
+  std::vector<std::string> open = {key};
+  while (!open.empty()) {
+    const std::string at = std::move(open.back());
+    open.pop_back();
+    const auto chain = chains_.find(at);
+    if (chain == chains_.end()) continue;
+    for (const auto& [other, tokens] : chain->second.shared) {
+      const std::uint64_t both = at == key ? tokens : std::min(tokens, found.at(at));
+      if (other == key || both <= found[other]) continue;
+      found[other] = both;
+      open.push_back(other);
+    }
   }
-  return use;
+  return found;
+}
+
+/// Tokens of the call's beginning that another session used in the same scope, so lately that they
+/// may still have been there.
+std::uint64_t CacheLadder::kept_by_others(const CacheCall& call, const Step& now) const {
+  std::uint64_t most = 0;
+  for (const auto& [key, tokens] : relatives(chain_key(call.session, call.lineage))) {
+    const auto found = chains_.find(key);
+    if (found == chains_.end() || tokens <= most) continue;
+    const Step& used = found->second.last;
+    const bool same = used.scope().may_be(now.scope());
+    const Expiry expired = expiry_of(used, now);
+    if (same && !expired.sure) most = tokens;
+  }
+  return most;
+}
+
+/// What changed for this session, or expired for it, did not for one that shares its beginning.
+void CacheLadder::leave_shared_open(Finding& finding, const Step& now,
+                                    const CacheCall& call) const {
+  const auto by_time_or_scope = [](const CachePart& part) {
+    return part.first.relation != CauseSet::Relation::one_of &&
+           std::ranges::all_of(part.first.leaves, [](Leaf leaf) {
+             const std::string_view family = info_of(leaf).family;
+             return family == "T1" || family == "T2" || family == "P1" || family == "P8";
+           });
+  };
+  if (std::ranges::none_of(finding.lost, by_time_or_scope)) return;
+  const std::uint64_t kept = kept_by_others(call, now);
+  std::uint64_t at = std::min(call.read(), now.input);
+  std::vector<CachePart> parts;
+  for (CachePart& part : finding.lost) {
+    const std::uint64_t end = at + part.second;
+    const bool open = by_time_or_scope(part) && at < kept;
+    if (open) {
+      auto leaves = leaves_of({"P2", "P3", "P4", "P5", "P6", "P8", "S1", "U1", "T1", "T2"});
+      leaves.insert(leaves.end(), part.first.leaves.begin(), part.first.leaves.end());
+      const std::uint64_t until = std::min(end, kept);
+      parts.emplace_back(CauseSet::of(CauseSet::Relation::one_of, std::move(leaves)), until - at);
+      part.second = end - until;
+    }
+    if (part.second > 0) parts.push_back(std::move(part));
+    at = end;
+  }
+  finding.lost = std::move(parts);
 }
 
 void CacheLadder::remember(Chain& chain, const Step& now, const CacheCall& call) {
@@ -202,9 +256,8 @@ void CacheLadder::remember(Chain& chain, const Step& now, const CacheCall& call)
   if (read != 0 && (chain.floor == 0 || read < chain.floor)) chain.floor = read;
   chain.any = true;
   chain.last = now;
-  chain.last_id = call.id;
-  if (std::ranges::find(chain.rungs, now.cached) == chain.rungs.end()) {
-    chain.rungs.push_back(now.cached);
+  if (std::ranges::find(chain.rungs, now.cached, &Rung::tokens) == chain.rungs.end()) {
+    chain.rungs.push_back({now.cached});
   }
   if (chain.rungs.size() > kRungsKept) chain.rungs.erase(chain.rungs.begin());
 }
@@ -228,7 +281,7 @@ bool CacheLadder::contradicts(const Chain& chain, const Step& now, const CacheCa
                      chain.last.provider == now.provider;
   const bool more = known && call.read() > left + tolerance(rules);
   // Where writes are not reported, an answer may have been cached with its request.
-  const std::uint64_t answer = rules.reports_writes ? 0 : call.usage.output.value_or(0);
+  const std::uint64_t answer = now.writes_told ? 0 : call.usage.output.value_or(0);
   left = std::max({left, now.cached + answer, call.read()});
   return more;
 }
@@ -236,8 +289,8 @@ bool CacheLadder::contradicts(const Chain& chain, const Step& now, const CacheCa
 /// The last end of an earlier call that a request of so many tokens may have kept; 0: none.
 std::uint64_t CacheLadder::rung_below(const Chain& chain, std::uint64_t tokens) {
   std::uint64_t best = 0;
-  for (const std::uint64_t rung : chain.rungs) {
-    if (rung < tokens) best = std::max(best, rung);
+  for (const Rung& rung : chain.rungs) {
+    if (rung.tokens < tokens) best = std::max(best, rung.tokens);
   }
   return best;
 }
@@ -259,17 +312,20 @@ void CacheLadder::find_losses(Finding& finding, const Chain& chain, const Step& 
     }
     return;
   }
-  if (last.cached == 0 && rules.reports_writes && read == 0) {
+  if (last.cached == 0 && last.writes_told && read == 0) {
     // The call before left nothing: it was too short, or had no marker.
     if (!last.cached_known) return;
     finding.reusable = std::min(last.input, now.input);
     finding.lost.emplace_back(left_nothing(last.input, rules), finding.reusable);
     return;
   }
-  const bool short_of_it = !rules.reports_writes && common < rules.min_tokens.least;
+  const bool short_of_it = !last.writes_told && common < rules.min_tokens.least;
   finding.reusable = short_of_it ? common : servable(common, rules);
   if (read >= finding.reusable) return;
   const std::uint64_t lost = finding.reusable - read;
+  // Of writes that are not told, what is too short to be one of its own may not have been written.
+  const bool untold = rules.known && rules.reports_writes && !last.writes_told;
+  if (untold && read > 0 && lost < rules.min_tokens.least) return;
   const bool rest = lost < tolerance(rules);
   CauseSet causes = short_of_it           ? too_short(last, now, call)
                     : rest && rules.known ? rounding(lost, last, now, call)
@@ -297,12 +353,18 @@ CacheLadder::Step CacheLadder::step_of(const CacheCall& call, const CacheRules& 
                                        const Chain& chain) {
   const std::uint64_t input = *call.input();
   const std::uint64_t read = std::min(call.read(), input);
+  const bool told = rules.reports_writes && call.usage.cache_write.has_value();
+  // Without its writes an input that is no total is a part of it.
+  const bool part = rules.reports_writes && !told && !call.usage.input_total;
   Step now{call.sent(),
            call.first_byte,
            call.end,
            input,
-           rules.reports_writes ? read + call.usage.cache_write.value_or(0) : input,
-           call.writes_told() || !rules.reports_writes,
+           told   ? read + *call.usage.cache_write
+           : part ? read
+                  : input,
+           told,
+           !part,
            call.scope.model,
            call.scope.tier,
            call.scope.provider,
@@ -313,6 +375,28 @@ CacheLadder::Step CacheLadder::step_of(const CacheCall& call, const CacheRules& 
   return now;
 }
 
+/// Whether the call read all that some call before the last had left, from which none went on yet:
+/// where branches take turns, it goes on from there.
+bool CacheLadder::goes_on(Chain& chain, std::uint64_t read, std::uint64_t slack) {
+  const auto near = [&](const Rung& rung) {
+    return rung.tokens + slack > read && read + slack > rung.tokens;
+  };
+  const auto last = std::ranges::find(chain.rungs, chain.last.cached, &Rung::tokens);
+  const bool from_last = read == 0 || (last != chain.rungs.end() && near(*last));
+  const auto tip =
+      from_last ? chain.rungs.end() : std::ranges::find_if(chain.rungs, [&](const Rung& rung) {
+        return !rung.continued && near(rung);
+      });
+  if (tip != chain.rungs.end()) {
+    tip->continued = true;
+    return true;
+  }
+  // From where others went on already it branches; otherwise it is the last that it goes on from.
+  const bool branches = !from_last && std::ranges::any_of(chain.rungs, near);
+  if (!branches && last != chain.rungs.end()) last->continued = true;
+  return false;
+}
+
 CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& rules) {
   Chain& chain = chain_of(call);
   const Step now = step_of(call, rules, chain);
@@ -320,8 +404,9 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
   finding.first = !chain.any;
   finding.contradicted = contradicts(chain, now, call, rules);
   if (chain.any) {
-    chain.last.sent = last_use(chain_key(call.session, call.lineage), chain);
     find_losses(finding, chain, now, call);
+    if (goes_on(chain, call.read(), tolerance(rules))) finding.lost.clear();
+    leave_shared_open(finding, now, call);
   }
   remember(chain, now, call);
   return finding;
@@ -329,37 +414,36 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
 
 void CacheLadder::adopt(const CacheCall& copy, const CacheRules& rules) {
   const std::string key = chain_key(copy.session, copy.lineage);
+  const std::string from = chain_key(copy.original->session, copy.original->lineage);
   Chain& chain = chain_of(copy);
-  // Only where a chain ends is it of use who else went on from there.
-  if (const auto before = holders_.find(chain.last_id); before != holders_.end()) {
-    before->second.erase(key);
-    if (before->second.size() < 2) holders_.erase(before);
-  }
-  if (holders_.size() > kChainsKept) holders_.clear();
-  auto& holders = holders_[copy.id];
-  holders.insert(key);
-  holders.insert(chain_key(copy.original->session, copy.original->lineage));
   if (!copy.input()) return pass(copy);
-  remember(chain, step_of(copy, rules, chain), copy);
+  const Step step = step_of(copy, rules, chain);
+  if (chain.any) goes_on(chain, copy.read(), tolerance(rules));
+  remember(chain, step, copy);
+  chain.shared[from] = step.cached;
+  if (const auto original = chains_.find(from); original != chains_.end()) {
+    original->second.shared[key] = step.cached;
+  }
 }
 
 void CacheLadder::pass(const CacheCall& call) {
   Chain& chain = chain_of(call);
   if (!chain.any) return;
   Step& last = chain.last;
-  const bool same = last.model == call.scope.model && last.tier == call.scope.tier &&
-                    last.provider == call.scope.provider && last.region == call.scope.region;
+  const bool same = call.scope.may_be(last.scope());
   // What lies before a compaction, or in another scope, is not what the next call goes on from.
   if (!same || call.after_compaction) last.cached = 0;
   last.cached_known = false;
-  chain.last_id = call.id;
   last.sent = call.sent();
   last.first_byte = call.first_byte;
   last.end = call.end;
-  last.model = call.scope.model;
-  last.tier = call.scope.tier;
-  last.provider = call.scope.provider;
-  last.region = call.scope.region;
+  const auto set = [](std::string& part, const std::string& told) {
+    if (!told.empty()) part = told;
+  };
+  set(last.model, call.scope.model);
+  set(last.tier, call.scope.tier);
+  set(last.provider, call.scope.provider);
+  set(last.region, call.scope.region);
 }
 
 }  // namespace daybook::replay

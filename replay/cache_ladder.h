@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +32,7 @@ Expiry expiry(const TimeGap& gap, std::int64_t end, const TimeSpan& now, const R
 
 class CacheLadder {
  public:
+  using CachePart = std::pair<CauseSet, std::uint64_t>;  // tokens
   struct Finding {
     std::uint64_t reusable = 0;  // what could have been read
     bool first = false;          // of its chain
@@ -40,7 +40,7 @@ class CacheLadder {
     std::uint64_t life_s = 0;    // of what the call before left; 0: there is none
     std::vector<Leaf> expired;   // T1, T2: which of them may be a cause; empty: none
     bool contradicted = false;   // read more than any call of its scope is known to have left
-    std::vector<std::pair<CauseSet, std::uint64_t>> lost;
+    std::vector<CachePart> lost;
   };
 
   /// `call` must have input(). Calls of a chain come in the order of their starts. `rules` must
@@ -57,22 +57,31 @@ class CacheLadder {
     std::int64_t first_byte = 0;
     std::int64_t end = 0;
     std::uint64_t input = 0;
-    std::uint64_t cached = 0;  // read or written, as far as it is told
-    bool cached_known = true;
+    std::uint64_t cached = 0;  // read or written; where writes are not told, all of the input
+    bool writes_told = false;  // also where the provider has none to tell: no
+    bool cached_known = true;  // false: its input is not, or that of a later call
     std::string model;
     std::string tier;
     std::string provider;
     std::string region;
     schema::CacheTtl ttl = schema::CacheTtl::none;
     const CacheRules* rules = nullptr;  // by which it was served
+
+    CacheScope scope() const { return {provider, model, "", tier, "", region}; }
+  };
+  /// Where a call ended.
+  struct Rung {
+    std::uint64_t tokens = 0;
+    bool continued = false;  // a later call went on from there
   };
   struct Chain {
     bool any = false;
-    std::string last_id;  // of the call that `last` is
     Step last;
     std::uint64_t floor = 0;  // what precedes the first message, as far as a read has shown
-    std::vector<std::uint64_t> rungs;
+    std::vector<Rung> rungs;
     std::uint64_t used = 0;
+    /// Chains of other sessions that hold calls of this one: tokens that both begin with.
+    std::map<std::string, std::uint64_t> shared;
   };
 
   CauseSet explain(const Chain& chain, const Step& now, const CacheCall& call) const;
@@ -89,11 +98,12 @@ class CacheLadder {
   void remember(Chain& chain, const Step& now, const CacheCall& call);
   Chain& chain_of(const CacheCall& call);
   static Step step_of(const CacheCall& call, const CacheRules& rules, const Chain& chain);
-  TimeSpan last_use(const std::string& key, const Chain& chain) const;
+  static bool goes_on(Chain& chain, std::uint64_t read, std::uint64_t slack);
+  std::map<std::string, std::uint64_t> relatives(const std::string& key) const;
+  std::uint64_t kept_by_others(const CacheCall& call, const Step& now) const;
+  void leave_shared_open(Finding& finding, const Step& now, const CacheCall& call) const;
 
   std::map<std::string, Chain> chains_;
-  /// By the id of a call that several chains hold: those that ended with it, or went on from it.
-  std::map<std::string, std::set<std::string>> holders_;
   /// The most that a call is known to have left in the cache, by provider and model.
   std::map<std::string, std::uint64_t> left_;
   std::uint64_t clock_ = 0;

@@ -15,23 +15,35 @@ struct Paid {
 };
 using PaidList = std::array<Paid, 4>;
 
-/// Extra cost of the tokens from `from` to `to`, of `all` that were paid, spread in proportion.
-/// Whole tokens: what one portion rounds off the next one has.
-Money in_proportion(const PaidList& paid, std::uint64_t all, std::uint64_t from, std::uint64_t to,
-                    Money read) {
+/// By class, the tokens from `from` to `to`, of all that were paid, spread in proportion. Whole
+/// tokens: what one portion rounds off the next one has.
+std::array<std::uint64_t, 4> spread(const std::array<std::uint64_t, 4>& paid, std::uint64_t from,
+                                    std::uint64_t to) {
+  std::uint64_t all = 0;
+  for (const std::uint64_t tokens : paid) all += tokens;
   const auto upto = [&](std::uint64_t tokens, std::uint64_t position) {
-    return static_cast<std::uint64_t>(static_cast<Int128>(position) * tokens / all);
+    return static_cast<std::uint64_t>(static_cast<Int128>(position) * tokens /
+                                      std::max<std::uint64_t>(all, 1));
   };
-  Money sum;
+  std::array<std::uint64_t, 4> shares{};
   std::uint64_t before = 0;
   std::uint64_t taken = 0;
-  for (const Paid& each : paid) {
-    const std::uint64_t after = before + each.tokens;
-    const std::uint64_t reached = upto(after, to) - upto(after, from);
-    sum += (each.rate - read) * (reached - taken);
+  for (std::size_t i = 0; i < paid.size(); ++i) {
+    before += paid[i];
+    const std::uint64_t reached = upto(before, to) - upto(before, from);
+    shares[i] = reached - taken;
     taken = reached;
-    before = after;
   }
+  return shares;
+}
+
+/// Extra cost of those tokens.
+Money in_proportion(const PaidList& paid, std::uint64_t from, std::uint64_t to, Money read) {
+  std::array<std::uint64_t, 4> tokens{};
+  std::ranges::transform(paid, tokens.begin(), &Paid::tokens);
+  const auto shares = spread(tokens, from, to);
+  Money sum;
+  for (std::size_t i = 0; i < paid.size(); ++i) sum += (paid[i].rate - read) * shares[i];
   return sum;
 }
 
@@ -50,17 +62,18 @@ Money in_order(const PaidList& paid, std::uint64_t tokens, Money read) {
 std::optional<Money> hour_extra(const CallVerdict& verdict, const PaidClasses& classes,
                                 const CacheRates& rates) {
   if (!rates.write_5m || !rates.write_1h || *rates.write_1h <= *rates.write_5m) return {};
-  std::uint64_t expired = 0;
+  std::uint64_t writes = classes.write_5m + classes.write;
+  std::uint64_t at = 0;
   for (const CachePortion& portion : verdict.lost) {
+    const auto gone = spread({classes.uncached, classes.write_5m, classes.write_1h, classes.write},
+                             at, at + portion.tokens);
+    at += portion.tokens;
     const bool sole = portion.causes.relation == CauseSet::Relation::sole;
     if (sole && remedy_cost(portion.causes.leaves.front()) == RemedyCost::hour) {
-      expired += portion.tokens;
+      writes -= gone[1] + gone[3];
     }
   }
-  const std::uint64_t writes = classes.write_5m + classes.write;
-  const auto gone = static_cast<std::uint64_t>(static_cast<Int128>(expired) * writes /
-                                               std::max<std::uint64_t>(classes.all(), 1));
-  return (*rates.write_1h - *rates.write_5m) * (writes - gone);
+  return (*rates.write_1h - *rates.write_5m) * writes;
 }
 
 /// What is paid, and how it would be were every lost token read.
@@ -129,11 +142,10 @@ End end_of(const CallVerdict& verdict, const CacheRates& rates, const Tokens& to
   std::ranges::sort(cheapest, {}, &Paid::rate);
   PaidList dearest = paid;
   std::ranges::sort(dearest, std::greater{}, &Paid::rate);
-  const std::uint64_t all = std::max<std::uint64_t>(classes.all(), 1);
   std::uint64_t at = 0;
   Money wasted;
   for (const CachePortion& portion : verdict.lost) {
-    made.points.push_back(in_proportion(paid, all, at, at + portion.tokens, read));
+    made.points.push_back(in_proportion(paid, at, at + portion.tokens, read));
     made.cheapest.push_back(in_order(cheapest, portion.tokens, read));
     made.dearest.push_back(in_order(dearest, portion.tokens, read));
     wasted += made.points.back();
@@ -141,7 +153,7 @@ End end_of(const CallVerdict& verdict, const CacheRates& rates, const Tokens& to
   }
   // Counted from the other side: what is read for less, and what is then left of each class.
   made.ideal = read * tokens.reads + besides;
-  made.ideal += in_proportion(paid, all, at, classes.all(), Money());
+  made.ideal += in_proportion(paid, at, classes.all(), Money());
   DAYBOOK_CHECK(made.total == made.ideal + wasted);
   return made;
 }

@@ -456,36 +456,72 @@ void CacheStore::touch(const Digest& prefix, schema::CacheTtl ttl, const CacheRu
   found->touched = later_of(found->touched, sent);
 }
 
+namespace {
+
+const Digest& prefix_of(const Prompt& prompt, std::size_t length) {
+  return length == 0 ? prompt.seed : prompt.points[length - 1].cache;
+}
+
+}  // namespace
+
+/// How many prefixes are there, from none on.
+std::size_t CacheStore::known_prefix(const Prompt& prompt) const {
+  std::size_t known = prompt.points.size() + 1;
+  while (known > 0 && !places_.contains(prefix_of(prompt, known - 1))) --known;
+  return known;
+}
+
+/// How many of those that are known live.
+std::size_t CacheStore::living_prefix(const Prompt& prompt, const CacheRules& rules,
+                                      const TimeSpan& sent, std::size_t known) const {
+  const auto life = static_cast<std::int64_t>(rules.life_s(schema::CacheTtl::none).most) * kSecond;
+  const std::int64_t dead = sent.earliest - life;
+  const Digest* below = nullptr;
+  for (; known > 0; --known) {
+    const Digest& prefix = prefix_of(prompt, known - 1);
+    if (latest_use(places_.at(prefix), &TimeSpan::latest, dead + 1, below) > dead) break;
+    below = &prefix;
+  }
+  return known;
+}
+
 /// Leaves every prefix of the prompt. Of those that were there, only the longest that lives is
 /// noted as used: the shorter ones are by that.
 void CacheStore::write_prefix(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
                               std::int64_t first_byte) {
-  const auto prefix = [&](std::size_t i) -> const Digest& {
-    return i == 0 ? prompt.seed : prompt.points[i - 1].cache;
-  };
   const CacheEntry fresh{sent, first_byte, schema::CacheTtl::none};
-  const auto life = static_cast<std::int64_t>(rules.life_s(schema::CacheTtl::none).most) * kSecond;
-  std::size_t known = prompt.points.size() + 1;  // prefixes that are there
-  while (known > 0 && !places_.contains(prefix(known - 1))) --known;
-  std::size_t living = known;
-  const Digest* below = nullptr;
-  while (living > 0) {
-    const Place& place = places_.at(prefix(living - 1));
-    const std::int64_t dead = sent.earliest - life;
-    if (latest_use(place, &TimeSpan::latest, dead + 1, below) > dead) break;
-    below = &prefix(--living);
-  }
-  for (std::size_t i = living; i < known; ++i) places_.at(prefix(i)).entries = {fresh};
+  const std::size_t known = known_prefix(prompt);
+  const std::size_t living = living_prefix(prompt, rules, sent, known);
+  for (std::size_t i = living; i < known; ++i) places_.at(prefix_of(prompt, i)).entries = {fresh};
   for (std::size_t i = living; i > 0; --i) {
-    CacheEntry& entry = places_.at(prefix(i - 1)).entries.front();
+    CacheEntry& entry = places_.at(prefix_of(prompt, i - 1)).entries.front();
     if (i == living) entry.touched = later_of(entry.touched, sent);
     // Shorter ones can be read no later.
     if (entry.readable_at <= first_byte) break;
     entry.readable_at = first_byte;
   }
   for (std::size_t i = known; i <= prompt.points.size(); ++i) {
-    places_[prefix(i)].entries = {fresh};
-    if (i > 0) places_.at(prefix(i - 1)).next.push_back(prefix(i));
+    places_[prefix_of(prompt, i)].entries = {fresh};
+    if (i > 0) places_.at(prefix_of(prompt, i - 1)).next.push_back(prefix_of(prompt, i));
+  }
+}
+
+void CacheStore::refresh(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
+                         const CacheRead& read) {
+  if (rules.lookup == CacheLookup::prefix) {
+    const std::size_t living = living_prefix(prompt, rules, sent, known_prefix(prompt));
+    if (living == 0) return;
+    CacheEntry& entry = places_.at(prefix_of(prompt, living - 1)).entries.front();
+    entry.touched = later_of(entry.touched, sent);
+    return;
+  }
+  if (!read.point) return;
+  const auto found = places_.find(prompt.points[*read.point].cache);
+  if (found == places_.end()) return;
+  for (CacheEntry& entry : found->second.entries) {
+    const auto life = static_cast<std::int64_t>(rules.life_s(entry.ttl).most) * kSecond;
+    if (sent.earliest - entry.touched.latest >= life) continue;
+    entry.touched = later_of(entry.touched, sent);
   }
 }
 
@@ -494,16 +530,7 @@ void CacheStore::write(const Prompt& prompt, const CacheRules& rules, const Time
   if (rules.lookup == CacheLookup::prefix) {
     write_prefix(prompt, rules, sent, first_byte);
   } else {
-    if (read.point) {
-      const auto found = places_.find(prompt.points[*read.point].cache);
-      if (found != places_.end()) {
-        for (CacheEntry& entry : found->second.entries) {
-          const auto life = static_cast<std::int64_t>(rules.life_s(entry.ttl).most) * kSecond;
-          if (sent.earliest - entry.touched.latest >= life) continue;
-          entry.touched = later_of(entry.touched, sent);
-        }
-      }
-    }
+    refresh(prompt, rules, sent, read);
     for (const CacheMark& mark : written_at(prompt, rules)) {
       touch(prompt.points[mark.segment].cache, mark.ttl, rules, sent, first_byte);
     }

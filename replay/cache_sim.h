@@ -120,6 +120,9 @@ class CacheStore {
   /// What the request leaves behind; also refreshes what it read.
   void write(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
              std::int64_t first_byte, const CacheRead& read);
+  /// Only that: of a request of which it is not known what it left.
+  void refresh(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
+               const CacheRead& read);
   /// The entry of a prefix, of this lifetime when the rules tell lifetimes apart.
   std::optional<CacheEntry> find(const Digest& prefix, schema::CacheTtl ttl,
                                  const CacheRules& rules) const;
@@ -151,6 +154,9 @@ class CacheStore {
                           const Digest* except) const;
   std::optional<std::size_t> longest_prefix(const Prompt& prompt, const CacheRules& rules,
                                             const TimeSpan& sent, const ReadOptions& options) const;
+  std::size_t living_prefix(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
+                            std::size_t known) const;
+  std::size_t known_prefix(const Prompt& prompt) const;
   void write_prefix(const Prompt& prompt, const CacheRules& rules, const TimeSpan& sent,
                     std::int64_t first_byte);
   void forget_dead(std::int64_t now);

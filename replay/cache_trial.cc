@@ -160,6 +160,12 @@ void CacheTrial::find_time_causes() {
 
 void CacheTrial::note_expiry(const CacheEntry& entry) {
   const TimeGap gap = *gap_between(entry.touched, now_.sent());
+  if (gap.least < 0 && now_.evidence != schema::Evidence::exact) {
+    // Another session's use, which may have come first or later.
+    expiry_.leaves = leaves_of({"T1", "T2", "C1"});
+    open_expiry_ = true;
+    return;
+  }
   const RuleRange life = before_rules_.life_s(entry.ttl);
   expiry_ = expiry(gap, before_.end, now_.sent(), life);
   if (expiry_.leaves.empty()) return;
@@ -342,7 +348,14 @@ void CacheTrial::choose_world() {
 
 CauseSet CacheTrial::undecided(std::uint64_t actual) const {
   if (now_.evidence == schema::Evidence::exact) return CauseSet::sole(Leaf::provider);
-  return CauseSet::of(CauseSet::Relation::one_of, unseen_causes(actual));
+  auto leaves = unseen_causes(actual);
+  // What others used in the meantime lives where their markers stood, which no transcript shows.
+  if (const auto gap = gap_between(before_.sent(), now_.sent()); gap && !cold_) {
+    const auto ttl = before_.marks.empty() ? schema::CacheTtl::none : before_.marks.back().ttl;
+    const Expiry own = expiry(*gap, before_.end, now_.sent(), before_rules_.life_s(ttl));
+    leaves.insert(leaves.end(), own.leaves.begin(), own.leaves.end());
+  }
+  return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
 }
 
 /// Where the transcript ends, several things that it does not show can be the cause.

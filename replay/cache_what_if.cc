@@ -322,7 +322,11 @@ void CacheReplay::keep_warm(Chain& chain, const CacheCall& call, const CacheWorl
       from +
       std::min<std::int64_t>(passed, static_cast<std::int64_t>(policy_.keep_warm_s) * kSecond);
   const Prompt prompt = layout(*chain.last, rules, {});
+  // Of several that go on from one call, the first is kept warm for.
+  std::int64_t& pinged = pinged_[chain.last->id];
   for (std::int64_t at = from + step; at < until; at += step) {
+    if (at <= pinged) continue;
+    pinged = at;
     const CacheRead read = store_.read(prompt, rules, {at, at}, {}, scale_);
     store_.write(prompt, rules, {at, at}, at, read);
     ++made.pings;
@@ -335,6 +339,7 @@ std::vector<LatePings> CacheReplay::late_pings() const {
   if (policy_.keep_warm_s == 0) return {};
   for (const auto& [key, chain] : chains_) {
     if (!chain.last || chain.last->original || !chain.last->sent().known()) continue;
+    if (continued_.contains(chain.last->id)) continue;
     auto& latest = last[chain.last->session];
     if (latest == nullptr || latest->sent().latest < chain.last->sent().latest) latest = chain.last;
   }
@@ -387,6 +392,7 @@ CacheWorld CacheReplay::world_of(const CacheCall& call) const {
 SimulatedUsage CacheReplay::take(const CacheCall& recorded, WhatIfCall& made,
                                  const CacheWorld& world) {
   Chain& chain = chains_[chain_key(recorded.session, recorded.lineage)];
+  if (chain.last && chain.last->original) continued_.insert(chain.last->id);
   const std::uint64_t tail = learn(recorded);
   const CacheCall call = changed(recorded, chain, made);
   const CacheRules& rules = book_.rules(call);

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,6 +99,8 @@ class CacheReplay {
   CacheStore store_;
   TokenScale scale_;
   std::map<std::string, Chain> chains_;
+  std::map<std::string, std::int64_t> pinged_;  // by the id of a call: the last ping behind it
+  std::set<std::string> continued_;             // ids of calls that other sessions went on from
 };
 
 /// Both replays side by side, of the same requests: those of transcripts are completed first.

@@ -227,7 +227,11 @@ void CallFold::responded(const schema::Event& event, const schema::ModelResponde
   Call& call = *open_;
   call.served_model = copy(it.served_model());
   call.response_id = copy(it.response_id());
-  if (it.started_at() != 0) call.started_at = it.started_at();
+  if (it.started_at() != 0) {
+    call.started_at = it.started_at();
+    // The line that counts may be a later one of the answer.
+    if (call.not_after != 0) call.not_after = std::min(call.not_after, call.started_at);
+  }
   call.first_byte_at = it.first_byte_at();
   call.ended_at = it.ended_at() != 0 ? it.ended_at() : time_of(event);
   call.usage = usage_of(it.usage());

@@ -124,6 +124,19 @@ class Copies {
   std::set<std::string> told_again_;  // sessions
 };
 
+/// Where a call stands among those of all sessions. One that has no time stands behind the call
+/// before it in its session, be that a copy.
+struct Moment {
+  std::int64_t at = 0;
+  std::uint64_t behind = 0;  // calls without a time since then
+  auto operator<=>(const Moment&) const = default;
+};
+
+struct Placed {
+  Moment moment;
+  replay::CacheCall call;
+};
+
 /// One session's calls, read piece by piece.
 class CallStream {
  public:
@@ -133,23 +146,25 @@ class CallStream {
         told_again_(copies.told_again(session_)),
         reader_(segment_bytes(journal)),
         fold_(session_.str(), [this, &copies](replay::Call call) {
+          moment_ = call.started_at == 0 ? Moment{moment_.at, moment_.behind + 1}
+                                         : Moment{std::max(moment_.at, call.started_at), 0};
           if (!copies.counts(call, session_)) return;
           auto made = reader_.read(call);
           // The session as the journal knows it: what --session and --why name.
           if (!call.session->parent.empty()) made.parent = call.session->parent;
           made.session = session_.str();
           auto others = copies.copies_of(call, made);
-          ready_.push_back(std::move(made));
-          std::ranges::move(others, std::back_inserter(ready_));
+          ready_.push_back({moment_, std::move(made)});
+          for (auto& copy : others) ready_.push_back({moment_, std::move(copy)});
         }) {}
 
   /// The next call; nothing at the end.
-  Result<std::optional<replay::CacheCall>> next() {
+  Result<std::optional<Placed>> next() {
     while (ready_.empty() && !ended_) DAYBOOK_TRY(fill());
     if (ready_.empty()) return std::nullopt;
-    replay::CacheCall call = std::move(ready_.front());
+    Placed placed = std::move(ready_.front());
     ready_.pop_front();
-    return call;
+    return placed;
   }
 
   std::uint64_t holes() const { return holes_; }
@@ -160,14 +175,14 @@ class CallStream {
     DAYBOOK_TRY(read());
     if (!told_again_) return {};
     // In the order of their times; one without a time stays behind the call before it.
-    std::vector<std::pair<std::int64_t, replay::CacheCall>> timed;
-    for (auto& call : ready_) {
-      const std::int64_t before = timed.empty() ? 0 : timed.back().first;
-      timed.emplace_back(call.start == 0 ? before : call.start, std::move(call));
+    std::int64_t at = 0;
+    for (Placed& placed : ready_) {
+      if (placed.call.start != 0) at = placed.call.start;
+      placed.moment.at = at;
     }
-    std::ranges::stable_sort(timed, {}, [](const auto& call) { return call.first; });
-    ready_.clear();
-    for (auto& call : timed) ready_.push_back(std::move(call.second));
+    std::ranges::stable_sort(ready_, {}, &Placed::moment);
+    at = 0;
+    for (Placed& placed : ready_) at = placed.moment.at = std::max(at, placed.moment.at);
     return {};
   }
 
@@ -188,7 +203,8 @@ class CallStream {
   SessionId session_;
   const bool told_again_;  // then all calls are read before the first is given
   replay::CallReader reader_;
-  std::deque<replay::CacheCall> ready_;
+  std::deque<Placed> ready_;
+  Moment moment_;
   replay::CallFold fold_;
   std::uint64_t from_ = 1;
   std::uint64_t holes_ = 0;
@@ -197,7 +213,7 @@ class CallStream {
 
 /// A session and when its next call starts; before it is opened, when the session does.
 struct Source {
-  std::int64_t at = 0;
+  Moment moment;
   std::size_t order = 0;
   SessionId session;
   std::unique_ptr<CallStream> stream;
@@ -249,38 +265,24 @@ Result<std::vector<std::string>> visit_cache_log_calls(
   options.starts = true;
   std::set<std::string> names;
   options.session = [&](const replay::CallSession& session) { names.insert(session.id); };
-  std::vector<replay::CacheCall> calls;  // figures only, thus small
-  const auto keep = [&](const replay::Call& call) {
-    calls.push_back(reader.read(call));
-    calls.back().evidence = schema::Evidence::usage_only;
+  std::optional<Result<void>> named;
+  bool more = true;
+  const auto give = [&](const replay::Call& call, const CopyOf* original) {
+    if (!named) named = sessions(names);
+    if (!*named || !more) return;
+    replay::CacheCall made = reader.read(call);
+    made.evidence = schema::Evidence::usage_only;
+    if (original != nullptr) {
+      made.original = std::make_shared<const replay::OriginalCall>(
+          replay::OriginalCall{original->session->id, original->lineage, original->version});
+    }
+    more = visit(std::move(made));
   };
-  options.copy = [&](const replay::Call& copy, const CopyOf& original) {
-    keep(copy);
-    calls.back().original = std::make_shared<const replay::OriginalCall>(
-        replay::OriginalCall{original.session->id, original.lineage, original.version});
-  };
-  const LogReport report = visit_log_calls(found->sources, options, keep);
-  DAYBOOK_TRY(sessions(names));
-  // They come by session in order: one without a time stays behind the call before it.
-  std::vector<std::pair<std::int64_t, replay::CacheCall*>> order;
-  order.reserve(calls.size());
-  for (auto& call : calls) {
-    const bool first = order.empty() || order.back().second->session != call.session;
-    order.emplace_back(call.start != 0 || first ? call.start : order.back().first, &call);
-  }
-  for (std::size_t i = order.size(); i-- > 1;) {
-    auto& [at, call] = order[i - 1];
-    if (at == 0 && order[i].second->session == call->session) at = order[i].first;
-  }
-  // Of one time a call goes before its copies, which need it.
-  std::ranges::stable_sort(order, {}, [](const auto& item) {
-    const auto& [at, call] = item;
-    return std::tuple(at, call->original != nullptr, std::string_view(call->session),
-                      call->original ? 0 : call->version);
-  });
-  for (auto& [at, call] : order) {
-    if (!visit(std::move(*call))) break;
-  }
+  options.copy = [&](const replay::Call& copy, const CopyOf& original) { give(copy, &original); };
+  const LogReport report = visit_log_calls(found->sources, options,
+                                           [&](const replay::Call& call) { give(call, nullptr); });
+  if (!named) named = sessions(names);
+  if (!*named) return fail(std::move(named->error()));
   return losses_of(found->unread, report);
 }
 
@@ -295,12 +297,12 @@ Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::st
     const auto begins = beginning(journal, info.session);
     if (!begins) return fail(begins.error());
     if (begins->imported) DAYBOOK_TRY(copies.read(journal, info.session));
-    waiting.push_back(
-        std::make_shared<Source>(Source{begins->at, waiting.size(), info.session, nullptr, {}}));
+    waiting.push_back(std::make_shared<Source>(
+        Source{{begins->at, 0}, waiting.size(), info.session, nullptr, {}}));
   }
   copies.settle();
   const auto later = [](const auto& a, const auto& b) {
-    return std::tie(a->at, a->order) > std::tie(b->at, b->order);
+    return std::tie(a->moment, a->order) > std::tie(b->moment, b->order);
   };
   std::priority_queue queue(later, std::move(waiting));
   std::uint64_t holes = 0;
@@ -318,8 +320,8 @@ Result<std::uint64_t> visit_cache_calls(journal::Journal& journal, const std::st
       holes += source->stream->holes();
       continue;
     }
-    source->at = std::max(source->at, (*next)->start);
-    source->call = std::move(**next);
+    source->moment = std::max(source->moment, (*next)->moment);
+    source->call = std::move((*next)->call);
     queue.push(std::move(source));
   }
   return holes;

@@ -199,7 +199,10 @@ void print_cache_json(std::ostream& out, const CacheReport& report, std::uint64_
     JsonWriter line;
     line.begin_object().member("line", "total").member("calls", report.calls);
     line.member("input", report.input).member("read", report.read).member("lost", report.lost);
-    for (const auto& [code, sum] : report.fresh) line.member("new_" + code, sum.tokens);
+    for (const std::string code : {"E0", "E1"}) {
+      const auto fresh = report.fresh.find(code);
+      line.member("new_" + code, fresh == report.fresh.end() ? 0 : fresh->second.tokens);
+    }
     write_money(line, "total_usd", report.total);
     write_money(line, "ideal_usd", report.ideal);
     write_money(line, "waste_usd", report.waste);

@@ -93,32 +93,40 @@ class Collector {
 
   void visit(const LogCallsOptions& options, const std::function<void(replay::Call&&)>& visit) {
     settle();
-    const std::vector<std::int64_t> times = times_for_order();
+    find_origins();
+    const std::vector<Moment> moments = order_in_time();
     const Sessions sessions = merge_sessions();
     std::vector<Place> order;
     order.reserve(kept_.size());
     for (std::size_t i = 0; i < kept_.size(); ++i) {
       const Kept& call = kept_[i];
       order.push_back(
-          {sessions.at(key_of(*call.session)).rank, times[i], call.version, call.id, i, nullptr});
+          {sessions.at(key_of(*call.session)).rank, moments[i], call.version, call.id, i});
     }
-    if (options.copy) {
-      find_origins();
-      add_copies(order, times, sessions);
-    }
-    std::sort(order.begin(), order.end());
+    std::ranges::sort(order);
     // Numbered by the session, not by the file: one may be cut into several.
     std::uint64_t number = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i > 0 && order[i].session != order[i - 1].session) number = 0;
-      if (order[i].copy == nullptr) kept_[order[i].call].version = ++number;
+      kept_[order[i].call].version = ++number;
     }
+    if (options.copy) {
+      // What numbers the calls of a session orders them in it.
+      std::ranges::sort(order, {}, [&](const Place& place) {
+        return std::tuple(place.moment, place.session, kept_[place.call].version);
+      });
+    }
+    const auto copies = options.copy ? copies_by_call(sessions) : Copies{};
     for (const Place& place : order) {
-      Kept& call = kept_[place.call];
-      if (place.copy == nullptr) {
-        visit(unpack(call));
-      } else {
-        visit_copy(call, *place.copy, sessions, options);
+      visit(unpack(kept_[place.call]));
+      for (auto at = copies.lower_bound({place.call, 0});
+           at != copies.end() && at->first.first == place.call; ++at) {
+        replay::Call copy = figures_of(kept_[place.call]);
+        copy.session = at->second.session;
+        copy.version = 0;
+        copy.lineage = *at->second.lineage;
+        const Kept& call = kept_[place.call];
+        options.copy(std::move(copy), {call.session, *call.lineage, call.version});
       }
     }
   }
@@ -147,18 +155,27 @@ class Collector {
     Text lineage = nullptr;
   };
 
+  /// When a call started; of one that has no time, when the one before it in its file did, and how
+  /// many stand between (or, negative, the one behind it).
+  struct Moment {
+    std::int64_t at = 0;
+    std::int64_t behind = 0;
+    auto operator<=>(const Moment&) const = default;
+  };
   struct Place {
     std::size_t session = 0;
-    std::int64_t at = 0;
-    std::uint64_t version = 0;  // in its file: of calls of one time, or of none
+    Moment moment;
+    std::uint64_t version = 0;  // in its file: of calls of one moment
     Uuid id;
     std::size_t call = 0;
-    const Holder* copy = nullptr;  // absent: the call itself
-    bool operator<(const Place& other) const {
-      return std::tie(session, at, version, id, call) <
-             std::tie(other.session, other.at, other.version, other.id, other.call);
-    }
+    auto operator<=>(const Place&) const = default;
   };
+  /// By the call and the rank of the session that holds it as well.
+  struct CopyIn {
+    std::shared_ptr<const replay::CallSession> session;
+    Text lineage = nullptr;
+  };
+  using Copies = std::map<std::pair<std::size_t, std::size_t>, CopyIn>;
 
   static SessionKey key_of(const replay::CallSession& session) {
     return {session.kind, session.id};
@@ -169,33 +186,22 @@ class Collector {
       for (const Uuid& id : fork.from) {
         const auto found = by_id_.find(id.lo ^ id.hi);
         if (found == by_id_.end()) continue;
-        holders_.push_back({found->second, fork.session, fork.version, fork.lineage});
+        holders_.push_back({found->second, fork.session, fork.version - 1, fork.lineage});
       }
     }
   }
 
   /// In each session that has calls of its own, those that count for another.
-  void add_copies(std::vector<Place>& order, const std::vector<std::int64_t>& times,
-                  const Sessions& sessions) const {
-    std::set<std::pair<std::size_t, std::size_t>> added;  // by session and call
+  Copies copies_by_call(const Sessions& sessions) const {
+    Copies copies;
     for (const Holder& holder : holders_) {
       const auto found = sessions.find(key_of(*holder.session));
       if (found == sessions.end()) continue;
-      const Kept& call = kept_[holder.call];
       const std::size_t rank = found->second.rank;
-      if (rank == sessions.at(key_of(*call.session)).rank) continue;
-      if (!added.emplace(rank, holder.call).second) continue;
-      order.push_back({rank, times[holder.call], holder.version, call.id, holder.call, &holder});
+      if (rank == sessions.at(key_of(*kept_[holder.call].session)).rank) continue;
+      copies.try_emplace({holder.call, rank}, CopyIn{found->second.session, holder.lineage});
     }
-  }
-
-  static void visit_copy(Kept& call, const Holder& holder, const Sessions& sessions,
-                         const LogCallsOptions& options) {
-    replay::Call copy = figures_of(call);
-    copy.session = sessions.at(key_of(*holder.session)).session;
-    copy.version = 0;
-    copy.lineage = *holder.lineage;
-    options.copy(std::move(copy), {call.session, *call.lineage, call.version});
+    return copies;
   }
 
   void note_start(const replay::Call& call) {
@@ -346,28 +352,42 @@ class Collector {
     return call;
   }
 
-  /// When each call started; where that is not known, when the one before it in its file did, or
-  /// else the one behind it.
-  std::vector<std::int64_t> times_for_order() const {
-    std::vector<std::int64_t> times;
-    times.reserve(kept_.size());
-    for (const Kept& call : kept_) times.push_back(call.started_at);
-    if (std::ranges::find(times, 0) == times.end()) return times;
-    // A session is one object in each file.
-    std::vector<std::size_t> order(kept_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, {}, [&](std::size_t i) {
-      return std::pair(kept_[i].session.get(), kept_[i].version);
-    });
-    const auto fill = [&](auto from, auto to) {
+  std::vector<Moment> order_in_time() const {
+    std::vector<Moment> moments;
+    moments.reserve(kept_.size());
+    for (const Kept& call : kept_) moments.push_back({call.started_at, 0});
+    const auto undated = [](const Kept& call) { return call.started_at == 0; };
+    if (std::ranges::none_of(kept_, undated)) return moments;
+    // A session is one object in each file; what it copied stands in it, too.
+    struct Line {
+      const replay::CallSession* session = nullptr;
+      std::uint64_t version = 0;
+      std::size_t call = 0;
+      bool own = true;
+      auto operator<=>(const Line&) const = default;
+    };
+    std::vector<Line> lines;
+    for (std::size_t i = 0; i < kept_.size(); ++i) {
+      lines.push_back({kept_[i].session.get(), kept_[i].version, i, true});
+    }
+    for (const Holder& holder : holders_) {
+      if (holder.session == kept_[holder.call].session) continue;
+      lines.push_back({holder.session.get(), holder.version, holder.call, false});
+    }
+    std::ranges::sort(lines);
+    const auto fill = [&](auto from, auto to, std::int64_t step) {
       for (auto before = from, at = from; at != to; before = at++) {
-        const bool same = kept_[*before].session == kept_[*at].session;
-        if (times[*at] == 0 && same) times[*at] = times[*before];
+        Moment& moment = moments[at->call];
+        const Moment& other = moments[before->call];
+        if (moment.at != 0 || !at->own || before->session != at->session || other.at == 0) continue;
+        moment = {other.at, other.behind + step};
       }
     };
-    fill(order.begin(), order.end());
-    fill(order.rbegin(), order.rend());
-    return times;
+    // A history is in order before what goes on from it: chains of forks are not long.
+    constexpr int kMostForks = 8;
+    for (int i = 0; i < kMostForks; ++i) fill(lines.begin(), lines.end(), 1);
+    fill(lines.rbegin(), lines.rend(), -1);
+    return moments;
   }
 
   /// A session that several files hold is described by the earliest of them, and by the others

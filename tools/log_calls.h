@@ -19,8 +19,9 @@ struct LogCallsOptions {
   /// visit_log_calls: told of every session that has calls, copies included, before the first call.
   /// One that several files hold may come more than once.
   std::function<void(const replay::CallSession&)> session = {};
-  /// visit_log_calls: told of copies, among the calls and with the figures and times of the one
-  /// that counts, in each session that has calls of its own. They have no number.
+  /// visit_log_calls: then calls come in the order of their starts, of all sessions, and each is
+  /// followed by its copies, one for every other session that holds it and has calls of its own.
+  /// Copies have the figures and times of the call that counts, and no number.
   std::function<void(replay::Call&&, const CopyOf&)> copy = {};
   bool starts = false;  // calls tell not before when they started, too (LogReadOptions)
 };

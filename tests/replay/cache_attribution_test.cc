@@ -190,6 +190,41 @@ TEST_CASE("a fork of a session reads what its parent left, and goes on alone") {
   CHECK_FALSE(cause(desk.send({"", {kA, kB, kC, kD}, 50, 0, 0, 's', false, "parent"})));
 }
 
+TEST_CASE("of branches that take turns each call is compared with its own branch") {
+  for (const bool usage_only : {false, true}) {
+    Desk desk(ProviderTable::anthropic(), "anthropic", "claude-sonnet-4-5", usage_only);
+    desk.send({"", {kA}, 0});
+    desk.send({"", {kA, kB}, 10});
+    // Back to the first: what the other branch had beyond it is not read.
+    CHECK(desk.send({"", {kA, kC}, 20}).lost_tokens() > 0);
+    for (int turn = 0; turn < 2; ++turn) {
+      INFO(usage_only << turn);
+      std::vector<std::string> left = {kA, kB}, right = {kA, kC};
+      for (int i = 0; i <= turn; ++i) left.push_back(kD);
+      for (int i = 0; i <= turn; ++i) right.push_back(kE);
+      CHECK_FALSE(cause(desk.send({"", left, 30.0 + 20 * turn})));
+      CHECK_FALSE(cause(desk.send({"", right, 40.0 + 20 * turn})));
+    }
+  }
+}
+
+TEST_CASE("nothing is claimed of what a call left whose input is not known") {
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  desk.edit = [](replay::CacheCall& call) { call.usage = {}; };
+  const auto unknown = desk.send({"", {kA, kB, kC}, 10});
+  CHECK_FALSE(unknown.measured);
+  // The provider lost it all: of that the first call's is known to have been there.
+  desk.edit = [](replay::CacheCall& call) {
+    call.usage.cache_write = *call.input();
+    call.usage.cache_read = 0;
+    call.usage.input_uncached = 0;
+  };
+  const auto next = desk.send({"", {kA, kB, kC, kD}, 20});
+  CHECK(next.lost_tokens() > 4'000);
+  CHECK(next.lost_tokens() < 6'000);  // 18,000 bytes of the first call, at about four a token
+}
+
 TEST_CASE("a compaction is paid once") {
   Desk desk;
   desk.send({"", {kA}, 0});

@@ -152,6 +152,51 @@ TEST_CASE("forks: what others used in the meantime did not expire") {
   }
 }
 
+TEST_CASE("forks: what another branch of the history used did not expire, up to where they part") {
+  // The first fork leaves after m0 and uses its 20,000; the second after m1, 6 minutes behind that.
+  const std::vector<Said> early = {begun()[0], {"m8", 240, 20'000, 500}};
+  Logs logs({{"a", transcript("a", begun())},
+             {"b", transcript("b", early)},
+             {"c", transcript("c", with(begun(), {{"m9", 440, 0, 22'000}}))}});
+  const auto files = causes_of(logs.cache(true));
+  CHECK(files.at("T1") == 1'000);
+  REQUIRE(files.size() == 2);
+  CHECK_THAT(files.begin()->first + files.rbegin()->first, Contains("one_of{") && Contains("U1"));
+  const auto journal = causes_of(logs.cache(false));
+  CHECK(journal.at("T1") <= 1'010);
+}
+
+TEST_CASE("forks: a first call without a time goes on from the whole history") {
+  const auto undated = [](std::string text) {
+    const std::size_t answer = text.rfind("\n", text.size() - 2) + 1;
+    const std::size_t at = text.find(R"("timestamp")", answer);
+    return text.erase(at, text.find(',', at) + 1 - at);
+  };
+  const std::string end = transcript("b", with(begun(), {{"m2", 720, 0, 22'000}}));
+  Logs logs({{"a", transcript("a", begun())}, {"b", undated(end)}});
+  for (const bool files : {true, false}) {
+    const auto lines = logs.cache(files);
+    INFO(lines[0].dump());
+    CHECK(lines[0]["lost"] == 21'000);
+    CHECK(session_of(lines, "b")["lost"] == 21'000);
+  }
+}
+
+TEST_CASE("forks: one history is kept warm once, and nothing late is charged for what went on") {
+  std::vector<std::pair<std::string, std::string>> files = {{"a", transcript("a", begun())}};
+  const auto pings = [&] {
+    Logs logs(files);
+    const Json total = logs.cache(false, {"--what-if", "keep-warm=600"})[0];
+    return std::pair(total["pings"].get<int>(), total["late_pings"].get<int>());
+  };
+  // Every 270 s within 600.
+  CHECK(pings() == std::pair(0, 2));
+  files.emplace_back("b", transcript("b", with(begun(), {{"m2", 720, 0, 22'000}})));
+  CHECK(pings() == std::pair(2, 2));
+  files.emplace_back("c", transcript("c", with(begun(), {{"m3", 730, 0, 22'000}})));
+  CHECK(pings() == std::pair(2, 4));
+}
+
 TEST_CASE("forks: a copy is no call of its session, and --why says whose it is") {
   Logs logs({{"a", transcript("a", begun())},
              {"b", transcript("b", with(begun(), {{"m2", 720, 0, 22'000}}))}});
@@ -190,8 +235,9 @@ class Rollout {
   Rollout& meta(const std::string& thread, int at_s, const std::string& more = "") {
     return line(at_s, "session_meta", fmt::format(R"({{"id":"{}","cwd":"/p"{}}})", thread, more));
   }
-  /// A prompt, an answer and the running totals, as of `count.at_s`, or all of `stamp_s`.
-  Rollout& call(const Count& count, int stamp_s = -1) {
+  /// A prompt, an answer and the running totals, as of `count.at_s`, or all of `stamp_s`. Codex
+  /// writes a record, if it does, before the totals.
+  Rollout& call(const Count& count, int stamp_s = -1, const std::string& record_first = "") {
     input_ += count.input;
     cached_ += count.cached;
     output_ += 20;
@@ -206,7 +252,11 @@ class Rollout {
          fmt::format(R"({{"type":"message","role":"assistant","content":[)"
                      R"({{"type":"output_text","text":"answer {}"}}]}})",
                      count.at_s));
+    if (!record_first.empty()) record(at(3), record_first);
     return totals(at(3), codex_usage(count.input, count.cached, 20));
+  }
+  Rollout& record(int at_s, const std::string& payload) {
+    return line(at_s, "token_usage_record", payload);
   }
   /// With the estimate of what it left, which Codex writes behind it.
   Rollout& compacted(int at_s) {
@@ -310,15 +360,50 @@ TEST_CASE("forks: of a fork of a fork each begins where its history ends") {
 TEST_CASE("forks: a compaction at the end of the history comes before the fork's first call") {
   Rollout fork("b2", 200, R"(,"forked_from_id":"a1")");
   fork.meta("a1", 200).call(kBegun[0], 200).call(kBegun[1], 200).compacted(200);
-  fork.call({230, 10'240, 0});
+  // What precedes the messages is read.
+  fork.call({230, 10'240, 2'048});
   Logs logs({{name_of("a1"), original("a1").compacted(100).text()}, {name_of("b2"), fork.text()}});
   for (const bool files : {true, false}) {
     INFO((files ? "files" : "journal"));
     auto causes = causes_of(logs.cache(files));
     // Transcripts that are shorter than their figures say leave part of it open.
     CHECK(causes.contains("E2"));
-    if (files) CHECK(causes == std::map<std::string, int>{{"E2", 10'240}});
+    if (files) CHECK(causes == std::map<std::string, int>{{"E2", 8'192}});
   }
+}
+
+TEST_CASE("forks: where records count, the counters beside them end no history") {
+  const auto record = [](const std::string& thread, int at_s, const std::string& id, int input) {
+    return fmt::format(R"({{"thread_id":"{}","session_id":"{}","response_id":"{}{}","usage":{}}})",
+                       thread, thread, id, at_s, codex_usage(input, 0, 20));
+  };
+  Rollout whole("a1", 0);
+  whole.call({0, 51'200, 0}).record(3, record("a1", 0, "r", 51'200));
+  whole.call({60, 51'300, 0}, -1, record("a1", 60, "r", 51'300));
+  Rollout fork("b2", kPause, R"(,"forked_from_id":"a1")");
+  fork.meta("a1", kPause).call({0, 51'200, 0}, kPause).record(kPause, record("a1", 0, "r", 51'200));
+  fork.call({60, 51'300, 0}, kPause, record("a1", 60, "r", 51'300));
+  fork.call({kPause + 60, 52'000, 0}, -1, record("b2", 1, "q", 52'000));
+  Logs logs({{name_of("a1"), whole.text()}, {name_of("b2"), fork.text()}});
+  for (const bool files : {true, false}) {
+    const auto lines = logs.cache(files);
+    INFO(lines[0].dump());
+    CHECK(lines[0]["calls"] == 3);
+    CHECK(causes_of(lines)["T1"] == 51'300 - 51'300 % 128);
+  }
+}
+
+TEST_CASE("forks: what a damaged parent lacks was copied all the same") {
+  Rollout fork("b2", kPause, R"(,"forked_from_id":"a1")");
+  fork.meta("a1", kPause).call(kBegun[0], kPause).call(kBegun[1], kPause);
+  fork.call({kPause + 60, 52'000, 0});
+  const std::string whole = original("a1").text();
+  const std::string first = Rollout("a1", 0).call(kBegun[0]).text();
+  Logs logs({{name_of("a1"), first}, {name_of("b2"), fork.text()}});
+  CHECK(session_of(logs.cache(true), "b2")["calls"] == 1);
+  write_file(logs.folder + "/" + name_of("a1") + ".jsonl", whole);
+  REQUIRE(logs.cli.run({"import", logs.folder}).code == 0);
+  CHECK(logs.cache(false)[0]["calls"] == 3);
 }
 
 TEST_CASE("forks: without the history's file the fork begins with its first call") {
