@@ -39,20 +39,41 @@ void each_line(const LogSource& source, const Visit& visit) {
   }
 }
 
-/// A thread's log in the folder of another one, which alone was given.
-std::optional<LogSource> log_beside(const LogSource& source, const std::string& thread) {
+/// The folders in which a fork's parent may lie, when the fork alone was given: its own, those of
+/// the other days (sessions/YYYY/MM/DD), and the archive.
+std::vector<std::filesystem::path> folders_near(const LogSource& source) {
+  namespace fs = std::filesystem;
+  const fs::path own = fs::path(source.path).parent_path();
+  const auto is_number = [](const fs::path& folder) {
+    const std::string name = folder.filename().string();
+    return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+  };
+  const bool of_a_day =
+      is_number(own) && is_number(own.parent_path()) && is_number(own.parent_path().parent_path());
+  if (!of_a_day) return {own};
+  const fs::path sessions = own.parent_path().parent_path().parent_path();
+  return {sessions, sessions.parent_path() / "archived_sessions"};
+}
+
+/// A thread's log near another one, which alone was given.
+std::optional<LogSource> log_near(const LogSource& source, const std::string& thread) {
   namespace fs = std::filesystem;
   if (thread.empty()) return {};
-  std::error_code error;
   std::vector<LogSource> named;
-  fs::directory_iterator at(fs::path(source.path).parent_path(), error);
-  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
-    LogSource one;
-    one.kind = LogKind::codex;
-    one.path = at->path().string();
-    one.file = at->path().filename().string();
-    if (one.path != source.path && one.file.find(thread) != std::string::npos) {
-      named.push_back(std::move(one));
+  for (const fs::path& folder : folders_near(source)) {
+    std::error_code error;
+    fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied,
+                                        error);
+    const bool deep = folder != fs::path(source.path).parent_path();
+    for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+      if (!deep) at.disable_recursion_pending();
+      LogSource one;
+      one.kind = LogKind::codex;
+      one.path = at->path().string();
+      one.file = at->path().filename().string();
+      if (one.path != source.path && one.file.find(thread) != std::string::npos) {
+        named.push_back(std::move(one));
+      }
     }
   }
   std::ranges::sort(named, {}, &LogSource::path);
@@ -165,7 +186,7 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
   std::vector<std::uint64_t> hashes;
   for (const std::string& thread : foreign.threads) {
     auto parent = finder ? finder(LogKind::codex, thread) : std::nullopt;
-    if (!parent || parent->path == source.path) parent = log_beside(source, thread);
+    if (!parent || parent->path == source.path) parent = log_near(source, thread);
     if (!parent) {
       // The first one is the file that was copied, which holds what it copied itself.
       found.estimated = found.estimated || thread == foreign.threads.front();

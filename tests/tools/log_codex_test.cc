@@ -140,6 +140,17 @@ TEST_CASE("codex: a fork's copied part is known by its parent's file, whatever t
     return beside.str(fs::path(rollout(thread)).filename().string());
   };
   check({path("0b02")}, "0b02", {1, 200, 1400, 0, 90});
+  // Or in the folder of another day, or in the archive.
+  for (const char* folder : {"sessions/2026/09/30", "archived_sessions"}) {
+    const TempDir days;
+    for (const auto& [thread, day] :
+         {std::pair("0b01", folder), std::pair("0b02", "sessions/2026/10/02")}) {
+      fs::create_directories(days.path() / day);
+      fs::copy_file(rollout(thread), days.path() / day / fs::path(rollout(thread)).filename());
+    }
+    const auto fork = days.path() / "sessions/2026/10/02" / fs::path(rollout("0b02")).filename();
+    check({fork.string()}, "0b02", {1, 200, 1400, 0, 90});
+  }
   // Its parent's file holds what that copied of its own parent's.
   fs::remove(path("0b01"));
   check({path("0d02")}, "0d02", {1, 200, 1800, 0, 10});
