@@ -37,6 +37,16 @@ bool same_scope(const CacheCall& a, const CacheCall& b, const CacheRules& rules)
 
 }  // namespace
 
+CachePortion CachePortion::of(CauseSet causes, std::uint64_t tokens) {
+  CachePortion made{std::move(causes), tokens, {}};
+  if (made.causes.relation != CauseSet::Relation::joint) return made;
+  const std::size_t parts = made.causes.leaves.size();
+  for (std::size_t i = 0; i < parts; ++i) {
+    made.shares.push_back(tokens * (i + 1) / parts - tokens * i / parts);
+  }
+  return made;
+}
+
 std::uint64_t CallVerdict::lost_tokens() const {
   std::uint64_t sum = 0;
   for (const CachePortion& portion : lost) sum += portion.tokens;
@@ -246,12 +256,22 @@ CallVerdict CacheAttributor::take(CacheCall given) {
   return verdict;
 }
 
-/// A transcript's tokens are estimates: whether a call read too much is told by the figures.
+/// A transcript's tokens are estimates: whether a call read too much is told by the figures. And
+/// what others used lives where their markers stood, which no transcript shows.
 void CacheAttributor::compare_with_figures(CallVerdict& verdict) {
   const CacheCall& call = *verdict.call;
   if (!verdict.measured) return ladder_.pass(call);
   const auto finding = ladder_.take(call, book_.rules(call));
   verdict.contradicted = verdict.contradicted || finding.contradicted;
+  if (finding.kept == 0 && finding.kept_before == 0) return;
+  std::vector<CachePart> parts;
+  for (CachePortion& portion : verdict.lost) {
+    parts.emplace_back(std::move(portion.causes), portion.tokens);
+  }
+  verdict.lost.clear();
+  for (auto& [causes, tokens] : shared_left_open(std::move(parts), verdict.read, finding)) {
+    verdict.lost.push_back(CachePortion::of(std::move(causes), tokens));
+  }
 }
 
 /// What a call left whose input is not known, another model's or a compacted one, is not what the

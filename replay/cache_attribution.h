@@ -29,6 +29,9 @@ struct CachePortion {
   std::uint64_t tokens = 0;
   /// Shapley shares of the leaves, in their order: tokens, of the same sum. Only for joint ones.
   std::vector<std::uint64_t> shares = {};
+
+  /// With equal shares: of joint causes each is worth the same.
+  static CachePortion of(CauseSet causes, std::uint64_t tokens);
 };
 
 struct CallVerdict {

@@ -148,9 +148,8 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
   } else {
     // Up to the end of an earlier call: the history diverged behind it. Anywhere else may be the
     // end of the system prompt or of the tools.
-    const bool on_rung = std::ranges::any_of(chain.rungs, [&](const Rung& rung) {
-      return rung.tokens > chain.floor + slack && rung.tokens + slack > read &&
-             read + slack > rung.tokens;
+    const bool on_rung = std::ranges::any_of(chain.rungs, [&](std::uint64_t rung) {
+      return rung > chain.floor + slack && rung + slack > read && read + slack > rung;
     });
     add({"E3", "P4", "P6", "S1", "U1"});
     if (!on_rung) add({"P3", "P5"});
@@ -205,49 +204,47 @@ std::map<std::string, std::uint64_t> CacheLadder::relatives(const std::string& k
   return found;
 }
 
-/// Tokens of the call's beginning that another session used in the same scope, so lately that they
-/// may still have been there.
-std::uint64_t CacheLadder::kept_by_others(const CacheCall& call, const Step& now) const {
-  std::uint64_t most = 0;
+void CacheLadder::note_others(Finding& finding, const Chain& chain, const Step& now,
+                              const CacheCall& call) const {
+  if (chain.shared.empty()) return;
   for (const auto& [key, tokens] : relatives(chain_key(call.session, call.lineage))) {
     const auto found = chains_.find(key);
-    if (found == chains_.end() || tokens <= most) continue;
+    if (found == chains_.end()) continue;
     const Step& used = found->second.last;
-    const bool same = used.scope().may_be(now.scope());
-    const Expiry expired = expiry_of(used, now);
-    if (same && !expired.sure) most = tokens;
+    if (expiry_of(used, now).sure) continue;
+    if (used.scope().may_be(now.scope())) finding.kept = std::max(finding.kept, tokens);
+    if (used.scope().may_be(chain.last.scope())) {
+      finding.kept_before = std::max(finding.kept_before, tokens);
+    }
   }
-  return most;
 }
 
-/// What changed for this session, or expired for it, did not for one that shares its beginning.
-void CacheLadder::leave_shared_open(Finding& finding, const Step& now,
-                                    const CacheCall& call) const {
-  const auto by_time_or_scope = [](const CachePart& part) {
-    return part.first.relation != CauseSet::Relation::one_of &&
-           std::ranges::all_of(part.first.leaves, [](Leaf leaf) {
-             const std::string_view family = info_of(leaf).family;
-             return family == "T1" || family == "T2" || family == "P1" || family == "P8";
-           });
+std::vector<CachePart> shared_left_open(std::vector<CachePart> lost, std::uint64_t read,
+                                        const CacheLadder::Finding& finding) {
+  const auto all_of = [](const CauseSet& causes, std::initializer_list<std::string_view> families) {
+    return std::ranges::all_of(causes.leaves, [&](Leaf leaf) {
+      return std::ranges::find(families, info_of(leaf).family) != families.end();
+    });
   };
-  if (std::ranges::none_of(finding.lost, by_time_or_scope)) return;
-  const std::uint64_t kept = kept_by_others(call, now);
-  std::uint64_t at = std::min(call.read(), now.input);
   std::vector<CachePart> parts;
-  for (CachePart& part : finding.lost) {
-    const std::uint64_t end = at + part.second;
-    const bool open = by_time_or_scope(part) && at < kept;
-    if (open) {
+  for (CachePart& part : lost) {
+    const bool decided = part.first.relation != CauseSet::Relation::one_of;
+    const bool time_or_scope = all_of(part.first, {"T1", "T2", "P1", "P8"});
+    // In the scope before only a clock can have been in the way, if anything was.
+    const bool clock = !all_of(part.first, {"P1", "P8"}) || !finding.expired.empty();
+    const std::uint64_t kept = clock ? std::max(finding.kept, finding.kept_before) : finding.kept;
+    const std::uint64_t end = read + part.second;
+    if (decided && time_or_scope && read < kept) {
       auto leaves = leaves_of({"P2", "P3", "P4", "P5", "P6", "P8", "S1", "U1", "T1", "T2"});
       leaves.insert(leaves.end(), part.first.leaves.begin(), part.first.leaves.end());
       const std::uint64_t until = std::min(end, kept);
-      parts.emplace_back(CauseSet::of(CauseSet::Relation::one_of, std::move(leaves)), until - at);
+      parts.emplace_back(CauseSet::of(CauseSet::Relation::one_of, std::move(leaves)), until - read);
       part.second = end - until;
     }
     if (part.second > 0) parts.push_back(std::move(part));
-    at = end;
+    read = end;
   }
-  finding.lost = std::move(parts);
+  return parts;
 }
 
 void CacheLadder::remember(Chain& chain, const Step& now, const CacheCall& call) {
@@ -256,8 +253,8 @@ void CacheLadder::remember(Chain& chain, const Step& now, const CacheCall& call)
   if (read != 0 && (chain.floor == 0 || read < chain.floor)) chain.floor = read;
   chain.any = true;
   chain.last = now;
-  if (std::ranges::find(chain.rungs, now.cached, &Rung::tokens) == chain.rungs.end()) {
-    chain.rungs.push_back({now.cached});
+  if (std::ranges::find(chain.rungs, now.cached) == chain.rungs.end()) {
+    chain.rungs.push_back(now.cached);
   }
   if (chain.rungs.size() > kRungsKept) chain.rungs.erase(chain.rungs.begin());
 }
@@ -289,8 +286,8 @@ bool CacheLadder::contradicts(const Chain& chain, const Step& now, const CacheCa
 /// The last end of an earlier call that a request of so many tokens may have kept; 0: none.
 std::uint64_t CacheLadder::rung_below(const Chain& chain, std::uint64_t tokens) {
   std::uint64_t best = 0;
-  for (const Rung& rung : chain.rungs) {
-    if (rung.tokens < tokens) best = std::max(best, rung.tokens);
+  for (const std::uint64_t rung : chain.rungs) {
+    if (rung < tokens) best = std::max(best, rung);
   }
   return best;
 }
@@ -375,28 +372,6 @@ CacheLadder::Step CacheLadder::step_of(const CacheCall& call, const CacheRules& 
   return now;
 }
 
-/// Whether the call read all that some call before the last had left, from which none went on yet:
-/// where branches take turns, it goes on from there.
-bool CacheLadder::goes_on(Chain& chain, std::uint64_t read, std::uint64_t slack) {
-  const auto near = [&](const Rung& rung) {
-    return rung.tokens + slack > read && read + slack > rung.tokens;
-  };
-  const auto last = std::ranges::find(chain.rungs, chain.last.cached, &Rung::tokens);
-  const bool from_last = read == 0 || (last != chain.rungs.end() && near(*last));
-  const auto tip =
-      from_last ? chain.rungs.end() : std::ranges::find_if(chain.rungs, [&](const Rung& rung) {
-        return !rung.continued && near(rung);
-      });
-  if (tip != chain.rungs.end()) {
-    tip->continued = true;
-    return true;
-  }
-  // From where others went on already it branches; otherwise it is the last that it goes on from.
-  const bool branches = !from_last && std::ranges::any_of(chain.rungs, near);
-  if (!branches && last != chain.rungs.end()) last->continued = true;
-  return false;
-}
-
 CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& rules) {
   Chain& chain = chain_of(call);
   const Step now = step_of(call, rules, chain);
@@ -405,8 +380,9 @@ CacheLadder::Finding CacheLadder::take(const CacheCall& call, const CacheRules& 
   finding.contradicted = contradicts(chain, now, call, rules);
   if (chain.any) {
     find_losses(finding, chain, now, call);
-    if (goes_on(chain, call.read(), tolerance(rules))) finding.lost.clear();
-    leave_shared_open(finding, now, call);
+    note_others(finding, chain, now, call);
+    finding.lost =
+        shared_left_open(std::move(finding.lost), std::min(call.read(), now.input), finding);
   }
   remember(chain, now, call);
   return finding;
@@ -418,7 +394,6 @@ void CacheLadder::adopt(const CacheCall& copy, const CacheRules& rules) {
   Chain& chain = chain_of(copy);
   if (!copy.input()) return pass(copy);
   const Step step = step_of(copy, rules, chain);
-  if (chain.any) goes_on(chain, copy.read(), tolerance(rules));
   remember(chain, step, copy);
   chain.shared[from] = step.cached;
   if (const auto original = chains_.find(from); original != chains_.end()) {

@@ -30,9 +30,10 @@ std::string expiry_detail(const TimeGap& gap, const RuleRange& life_s);
 std::string seconds_text(const TimeGap& gap);
 Expiry expiry(const TimeGap& gap, std::int64_t end, const TimeSpan& now, const RuleRange& life_s);
 
+using CachePart = std::pair<CauseSet, std::uint64_t>;  // tokens
+
 class CacheLadder {
  public:
-  using CachePart = std::pair<CauseSet, std::uint64_t>;  // tokens
   struct Finding {
     std::uint64_t reusable = 0;  // what could have been read
     bool first = false;          // of its chain
@@ -41,6 +42,10 @@ class CacheLadder {
     std::vector<Leaf> expired;   // T1, T2: which of them may be a cause; empty: none
     bool contradicted = false;   // read more than any call of its scope is known to have left
     std::vector<CachePart> lost;
+    /// Tokens of the call's beginning that other sessions of its history used so lately that they
+    /// may have been there: in the scope of this call, and in that of the one before.
+    std::uint64_t kept = 0;
+    std::uint64_t kept_before = 0;
   };
 
   /// `call` must have input(). Calls of a chain come in the order of their starts. `rules` must
@@ -69,16 +74,11 @@ class CacheLadder {
 
     CacheScope scope() const { return {provider, model, "", tier, "", region}; }
   };
-  /// Where a call ended.
-  struct Rung {
-    std::uint64_t tokens = 0;
-    bool continued = false;  // a later call went on from there
-  };
   struct Chain {
     bool any = false;
     Step last;
     std::uint64_t floor = 0;  // what precedes the first message, as far as a read has shown
-    std::vector<Rung> rungs;
+    std::vector<std::uint64_t> rungs;
     std::uint64_t used = 0;
     /// Chains of other sessions that hold calls of this one: tokens that both begin with.
     std::map<std::string, std::uint64_t> shared;
@@ -98,16 +98,20 @@ class CacheLadder {
   void remember(Chain& chain, const Step& now, const CacheCall& call);
   Chain& chain_of(const CacheCall& call);
   static Step step_of(const CacheCall& call, const CacheRules& rules, const Chain& chain);
-  static bool goes_on(Chain& chain, std::uint64_t read, std::uint64_t slack);
   std::map<std::string, std::uint64_t> relatives(const std::string& key) const;
-  std::uint64_t kept_by_others(const CacheCall& call, const Step& now) const;
-  void leave_shared_open(Finding& finding, const Step& now, const CacheCall& call) const;
+  void note_others(Finding& finding, const Chain& chain, const Step& now,
+                   const CacheCall& call) const;
 
   std::map<std::string, Chain> chains_;
   /// The most that a call is known to have left in the cache, by provider and model.
   std::map<std::string, std::uint64_t> left_;
   std::uint64_t clock_ = 0;
 };
+
+/// Losses from `read` tokens on: what expired for a session, or changed, did not for others that
+/// share its beginning. As far as the finding says, the causes are left open.
+std::vector<CachePart> shared_left_open(std::vector<CachePart> lost, std::uint64_t read,
+                                        const CacheLadder::Finding& finding);
 
 /// The lifetime that the call's writes had, as its usage tells; none: it does not.
 schema::CacheTtl written_ttl(const CacheCall& call);

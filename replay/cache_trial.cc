@@ -119,6 +119,8 @@ void CacheTrial::find_causes() {
                        static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i)});
     break;
   }
+  // Nothing was there that could expire, or be found by a marker.
+  if (too_short_) return;
   find_time_causes();
   const bool marked =
       before_rules_.lookup == CacheLookup::markers && rules_.lookup == CacheLookup::markers;
@@ -300,6 +302,13 @@ CacheRead CacheTrial::read(Mask mask, bool fine) {
     options.ignore_minimum |= leaf == Leaf::below_minimum;
     // Then it is the minimum, not a block, that keeps it from being read.
     options.ignore_granularity |= leaf == Leaf::below_minimum && too_short_;
+    if (leaf == Leaf::below_minimum && too_short_) {
+      // Had it been long enough, it would be there now.
+      const auto ttl = call.marks.empty() ? schema::CacheTtl::none : call.marks.back().ttl;
+      const Prompt before = layout(before_, before_rules_, {world_.maybe_scopes, std::nullopt});
+      options.assumed =
+          std::pair(before.points[*baseline_point()].cache, CacheEntry{now_.sent(), 0, ttl});
+    }
     if (leaf == Leaf::server_strip) how.strip_before = strip_before(before_, before_rules_);
     if (is_marker_cause(leaf)) {
       const std::size_t goal = *baseline_point();
@@ -350,11 +359,15 @@ CauseSet CacheTrial::undecided(std::uint64_t actual) const {
   if (now_.evidence == schema::Evidence::exact) return CauseSet::sole(Leaf::provider);
   auto leaves = unseen_causes(actual);
   // What others used in the meantime lives where their markers stood, which no transcript shows.
-  if (const auto gap = gap_between(before_.sent(), now_.sent()); gap && !cold_) {
+  const auto gap = gap_between(before_.sent(), now_.sent());
+  if (gap && !cold_) {
     const auto ttl = before_.marks.empty() ? schema::CacheTtl::none : before_.marks.back().ttl;
     const Expiry own = expiry(*gap, before_.end, now_.sent(), before_rules_.life_s(ttl));
     leaves.insert(leaves.end(), own.leaves.begin(), own.leaves.end());
+  } else if (!cold_) {
+    for (const Leaf leaf : leaves_of({"T1", "T2"})) leaves.push_back(leaf);
   }
+  for (const CacheCause& cause : causes_) leaves.push_back(cause.leaf);
   return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
 }
 
@@ -439,15 +452,8 @@ CachePortion CacheTrial::portion(std::uint64_t level, std::uint64_t tokens) {
     if ((any & (Mask{1} << std::min(i, kMostCauses - 1))) != 0) leaves.push_back(causes_[i].leaf);
   }
   DAYBOOK_CHECK(!leaves.empty());
-  CachePortion made{CauseSet::of(CauseSet::Relation::joint, std::move(leaves)), tokens, {}};
-  const std::size_t parts = made.causes.leaves.size();
-  if (parts > 1) {
-    // With one smallest set every member is worth the same; so it is taken to be with several.
-    for (std::size_t i = 0; i < parts; ++i) {
-      made.shares.push_back(tokens * (i + 1) / parts - tokens * i / parts);
-    }
-  }
-  return made;
+  // With one smallest set every member is worth the same; so it is taken to be with several.
+  return CachePortion::of(CauseSet::of(CauseSet::Relation::joint, std::move(leaves)), tokens);
 }
 
 std::vector<CachePortion> CacheTrial::split(std::uint64_t from, std::uint64_t ideal) {
@@ -465,6 +471,15 @@ std::vector<CachePortion> CacheTrial::split(std::uint64_t from, std::uint64_t id
   return portions;
 }
 
+/// A transcript's texts may be few of the tokens: no more was there than the figures say.
+std::optional<std::uint64_t> CacheTrial::left_by_baseline() const {
+  if (now_.evidence == schema::Evidence::exact || !before_.input()) return std::nullopt;
+  const bool told = before_rules_.reports_writes && before_.usage.cache_write.has_value();
+  const std::uint64_t cached = before_.read() + before_.usage.cache_write.value_or(0);
+  // One that wrote nothing should have.
+  return told && cached > 0 ? cached : *before_.input();
+}
+
 TrialResult CacheTrial::run() {
   TrialResult result;
   find_causes();
@@ -474,7 +489,11 @@ TrialResult CacheTrial::run() {
   result.predicted = read(0, false);
   const CacheRead full = read(all, false);
   std::uint64_t ideal = std::min(full.tokens, *now_.input());
-  const std::uint64_t raw = std::min(read(all, true).tokens, *now_.input());
+  std::uint64_t raw = std::min(read(all, true).tokens, *now_.input());
+  if (const auto left = left_by_baseline()) {
+    ideal = std::min(ideal, *left);
+    raw = std::min(raw, *left);
+  }
   result.causes = causes_;
   if (!now_.usage.cache_read) {
     if (ideal > 0) result.lost.push_back({CauseSet::sole(Leaf::unmeasured), ideal, {}});

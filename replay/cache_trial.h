@@ -44,6 +44,7 @@ class CacheTrial {
   std::uint64_t reach(Mask mask);
   std::vector<CachePortion> split(std::uint64_t from, std::uint64_t ideal);
   CachePortion portion(std::uint64_t level, std::uint64_t tokens);
+  std::optional<std::uint64_t> left_by_baseline() const;
   CauseSet undecided(std::uint64_t read) const;
   std::vector<Leaf> unseen_causes(std::uint64_t read) const;
   CauseSet rounding(std::uint64_t tokens, const CacheRules& rules) const;

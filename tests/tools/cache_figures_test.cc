@@ -173,4 +173,39 @@ TEST_CASE("figures: a vendor before the model's name is who billed") {
   CHECK(cost("openai/claude-opus-4-5")["unpriced"]["calls"] == 1);
 }
 
+TEST_CASE("figures: no more is lost than the call before is known to have left") {
+  // The input shrinks and grows by what no transcript shows.
+  BothWays log("s1.jsonl",
+               claude_answer("m1", "10:00:00", claude_usage_json(3, 0, 40'000, 9)) +
+                   claude_answer("m2", "10:00:20", claude_usage_json(3, 40'000, 1'000, 9)) +
+                   claude_answer("m3", "10:00:40", claude_usage_json(3, 0, 10'000, 9)) +
+                   claude_answer("m4", "10:01:00", claude_usage_json(3, 10'000, 1'000, 9)) +
+                   claude_answer("m5", "10:01:20", claude_usage_json(3, 11'000, 50'000, 9)));
+  for (const CliRun& run : {log.path({"cache", "--json"}), log.cli.run({"cache", "--json"})}) {
+    // Of the third call alone: all of its 10,003.
+    CHECK(json_lines(run.out)[0]["lost"] == 10'003);
+  }
+}
+
+TEST_CASE("figures: what was too short to be cached had no lifetime, and did not expire") {
+  for (const auto& [usage, minute] :
+       {std::pair(R"({"input_tokens":10,"cache_read_input_tokens":0,)"
+                  R"("cache_creation_input_tokens":5390,"output_tokens":9,)"
+                  R"("cache_creation":{"ephemeral_5m_input_tokens":0,)"
+                  R"("ephemeral_1h_input_tokens":5390}})",
+                  0),
+        std::pair(R"({"input_tokens":10,"cache_read_input_tokens":0,)"
+                  R"("cache_creation_input_tokens":5390,"output_tokens":9})",
+                  8)}) {
+    BothWays log("s1.jsonl", claude_answer("m1", "10:00:00",
+                                           R"({"input_tokens":3600,"cache_read_input_tokens":0,)"
+                                           R"("cache_creation_input_tokens":0,"output_tokens":9})",
+                                           "claude-haiku-4-5") +
+                                 claude_answer("m2", fmt::format("10:{:02}:10", minute), usage,
+                                               "claude-haiku-4-5"));
+    CHECK(causes_of(log.path({"cache", "--json"})) == Causes{{"P7", 3'600}});
+    CHECK(causes_of(log.cli.run({"cache", "--json"})) == Causes{{"P7", 3'600}});
+  }
+}
+
 }  // namespace daybook::tests

@@ -166,6 +166,20 @@ TEST_CASE("forks: what another branch of the history used did not expire, up to 
   CHECK(journal.at("T1") <= 1'010);
 }
 
+TEST_CASE("forks: transcripts decide no more of what others used than figures do") {
+  // The original goes on, reading longer entries that begin with what the fork lacks.
+  const std::vector<Said> original =
+      with(begun(), {{"m2", 90, 21'000, 500}, {"m3", 200, 21'500, 500}});
+  Logs logs({{"a", transcript("a", original)},
+             {"b", transcript("b", with(begun(), {{"m9", 440, 0, 22'000}}))}});
+  for (const bool files : {true, false}) {
+    for (const auto& [cause, tokens] : causes_of(logs.cache(files))) {
+      INFO(cause << ' ' << tokens);
+      CHECK_THAT(cause, Contains("one_of{") && Contains("T1") && Contains("U1"));
+    }
+  }
+}
+
 TEST_CASE("forks: a first call without a time goes on from the whole history") {
   const auto undated = [](std::string text) {
     const std::size_t answer = text.rfind("\n", text.size() - 2) + 1;
