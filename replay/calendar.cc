@@ -93,10 +93,10 @@ Result<std::int64_t> Calendar::moment(std::string_view text, Edge edge,
     const cctz::civil_second midnight(edge == Edge::end ? day + 1 : day);
     return cctz::convert(midnight, zone_).time_since_epoch().count() * kNsPerSecond;
   }
-  Instant instant;
+  std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds> instant;
   if (text.size() > 10 && text[10] == 'T' && parse_day(text.substr(0, 10), day) &&
       cctz::parse("%Y-%m-%dT%H:%M:%E*S%Ez", std::string(text), cctz::utc_time_zone(), &instant)) {
-    return instant.time_since_epoch().count() * kNsPerSecond;
+    return instant.time_since_epoch().count();
   }
   return fail(ErrorCode::invalid_argument,
               fmt::format("{} cannot be '{}': write a date from {} to {}, such as 2026-10-15, or a "

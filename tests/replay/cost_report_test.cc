@@ -107,6 +107,7 @@ TEST_CASE("a day begins at midnight of the zone, whatever its clocks do") {
   CHECK(moment("2026-10-25", end) == at("2026-10-25T23:00:00Z"));  // 25 hours
   CHECK(moment("2026-10-25T01:00:00+02:00", end) == at("2026-10-24T23:00:00Z"));
   CHECK(moment("2026-10-25T01:00:00Z", begin) == at("2026-10-25T01:00:00Z"));
+  CHECK(moment("2026-10-25T01:00:00.25Z", begin) == at("2026-10-25T01:00:00Z") + 250'000'000);
   for (const char* bad : {"", "today", "2026-13-01", "2026-02-29", "2026-1-1", "2026-10-25T",
                           "2026-10-25T10:00:00", "2026-10-25x", "1969-12-31"}) {
     INFO(bad);
