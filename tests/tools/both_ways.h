@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -33,6 +34,19 @@ inline std::string claude_usage_json(int input, int read, int written, int outpu
                      R"("cache_creation":{{"ephemeral_5m_input_tokens":{2},)"
                      R"("ephemeral_1h_input_tokens":0}}}})",
                      input, read, written, output);
+}
+
+/// Lost tokens by cause, of `cache --json`.
+using Causes = std::map<std::string, int>;
+
+inline Causes causes_of(const CliRun& run) {
+  INFO(run.out << run.err);
+  REQUIRE(run.code == 0);
+  Causes made;
+  for (const Json& each : json_lines(run.out)) {
+    if (each["line"] == "cause") made[each["cause"]] = each["tokens"];
+  }
+  return made;
 }
 
 class BothWays {

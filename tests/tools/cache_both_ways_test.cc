@@ -43,18 +43,6 @@ std::string rollout(const std::vector<Turn>& turns, std::size_t words = 40) {
   return text;
 }
 
-using Causes = std::map<std::string, int>;
-
-Causes causes_of(const CliRun& run) {
-  INFO(run.out << run.err);
-  REQUIRE(run.code == 0);
-  Causes made;
-  for (const Json& each : json_lines(run.out)) {
-    if (each["line"] == "cause") made[each["cause"]] = each["tokens"];
-  }
-  return made;
-}
-
 /// Whether the journal counts the tokens of a last block that is not whole.
 enum class Rounding { separate, whole };
 

@@ -1,24 +1,10 @@
 // What figures alone may claim, and that transcripts of the same log claim nothing else.
-#include <filesystem>
-
 #include "tests/tools/both_ways.h"
-#include "tests/tools/codex_counters.h"
 
 namespace daybook::tests {
 namespace {
 
 using Catch::Contains;
-using Causes = std::map<std::string, int>;
-
-Causes causes_of(const CliRun& run) {
-  INFO(run.out << run.err);
-  REQUIRE(run.code == 0);
-  Causes made;
-  for (const Json& each : json_lines(run.out)) {
-    if (each["line"] == "cause") made[each["cause"]] = each["tokens"];
-  }
-  return made;
-}
 
 /// A trajectory of ATIF, which tells reads and no writes. Minutes, tokens in, tokens read.
 struct Step {
