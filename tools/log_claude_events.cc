@@ -11,15 +11,9 @@
 namespace daybook::tools {
 namespace {
 
-/// How far back a line may name its parent.
-constexpr std::size_t kMostPlaces = std::size_t{1} << 16;
 constexpr std::size_t kMostPersistedBytes = std::size_t{64} << 20;
 constexpr std::string_view kPersisted = "<persisted-output";
 constexpr std::string_view kInterrupted = "[Request interrupted by user";
-
-std::uint64_t hash_of(std::string_view text) {
-  return xxh3_64(as_bytes(text));
-}
 
 void add_member(std::string& out, std::string_view key, std::string_view value) {
   if (value.empty()) return;
@@ -80,12 +74,10 @@ schema::ModelRequestedT ClaudeSession::request_of(const Response& response) cons
     return requested;
   }
   requested.evidence = schema::Evidence::rebuilt;
-  const std::size_t count = std::min(response.slot, messages_.size());
-  requested.shared = static_cast<std::uint32_t>(std::min(shared_, count));
-  requested.base = requested.shared == 0 ? 0 : base_;
-  for (std::size_t i = requested.shared; i < count; ++i) {
-    requested.appended.emplace_back(messages_[i].fb());
-  }
+  const ClaudeBranches::Sent sent = branches_.sent(response.slot);
+  requested.shared = static_cast<std::uint32_t>(sent.shared);
+  requested.base = sent.shared == 0 ? 0 : base_;
+  for (const BlobRef& message : sent.appended) requested.appended.emplace_back(message.fb());
   return requested;
 }
 
@@ -166,7 +158,7 @@ void ClaudeSession::emit_events(const Response& response, const std::string& sta
       log_.add_call(std::move(request), std::move(answer), dispatches_of(response, origin));
   if (!is_pass(response)) {
     base_ = position;
-    shared_ = std::min(response.slot, messages_.size());
+    branches_.set_sent(response.slot);
   }
 }
 
@@ -179,10 +171,7 @@ void ClaudeSession::store_answer(const Response& response) {
     message += part.raw;
   }
   message += "]}";
-  if (response.slot < messages_.size()) {
-    messages_[response.slot] = reading_.sink().blob(message);
-    answers_.push_back(response.slot);
-  }
+  branches_.set_answer(response.slot, reading_.sink().blob(message));
   last_answer_.clear();
   for (const Part& part : response.parts) {
     const JsonSpan raw = JsonSpan::trusted(part.raw);
@@ -195,31 +184,12 @@ void ClaudeSession::store_answer(const Response& response) {
 
 // ------------------------------------------------------------------------------ conversation
 
-void ClaudeSession::append_message(std::string_view bytes) {
-  messages_.push_back(reading_.sink().blob(bytes));
-}
-
-void ClaudeSession::place_uuid(std::string_view uuid) {
-  if (reading_.usage_only() || !uuid.starts_with('"')) return;
-  const std::uint64_t key = hash_of(uuid);
-  if (!places_.insert_or_assign(key, messages_.size()).second) return;
-  place_order_.push_back(key);
-  if (place_order_.size() > kMostPlaces) {
-    places_.erase(place_order_.front());
-    place_order_.pop_front();
+void ClaudeSession::add_message(const ClaudeLine& line) {
+  if (branches_.is_elsewhere(line.parent.raw())) {
+    close();
+    branches_.go_to(line.parent.raw());
   }
-}
-
-/// A line whose parent lies before an answer goes on from there: what came after is another
-/// branch.
-void ClaudeSession::rewind_to(std::string_view parent) {
-  const auto found = places_.find(hash_of(parent));
-  if (found == places_.end() || found->second >= messages_.size()) return;
-  const std::size_t keep = found->second;
-  if (answers_.empty() || answers_.back() < keep) return;
-  messages_.resize(keep);
-  while (!answers_.empty() && answers_.back() >= keep) answers_.pop_back();
-  shared_ = std::min(shared_, keep);
+  branches_.append(reading_.sink().blob(line.message.raw()));
 }
 
 // ------------------------------------------------------------------------------ user lines
@@ -236,13 +206,13 @@ void ClaudeSession::user(const ClaudeLine& line, Origin& origin) {
       log_.keep("user", schema::ImportReason::metadata, "the summary of a compaction", origin);
     }
     commit_compaction(claude_text(content));
-    append_message(line.message.raw());
+    add_message(line);
     return;
   }
   bool results = false;
   content.items([&](JsonSpan block) { results = results || block["type"].is("tool_result"); });
   if (results) {
-    append_message(line.message.raw());
+    add_message(line);
     content.items([&](JsonSpan block) {
       if (block["type"].is("tool_result")) tool_result(block, origin);
     });
@@ -251,14 +221,14 @@ void ClaudeSession::user(const ClaudeLine& line, Origin& origin) {
   const std::string text = claude_text(content);
   if (text.starts_with(kInterrupted) && log_.turn_open()) {
     close();
-    append_message(line.message.raw());
+    add_message(line);
     log_.end_turn(schema::TurnOutcome::interrupted, "", text, origin);
     log_.keep("user", schema::ImportReason::metadata, "the turn was interrupted", origin);
     return;
   }
   const bool image = content.is_array() && text.empty();
   if (line.meta || (is_injected(text) && !image)) {
-    append_message(line.message.raw());
+    add_message(line);
     log_.keep("user", schema::ImportReason::metadata, "context that the program added", origin);
     return;
   }
@@ -280,9 +250,9 @@ void ClaudeSession::user(const ClaudeLine& line, Origin& origin) {
 void ClaudeSession::prompt(Prompt prompt) {
   if (!at_end_ || reading_.options().final) unknown_outcomes(prompt.origin);
   commit_compaction("");
-  rewind_to(prompt.parent);
-  append_message(prompt.message);
-  place_uuid(prompt.uuid);
+  branches_.go_on_from(prompt.parent);
+  branches_.append(reading_.sink().blob(prompt.message));
+  branches_.place(prompt.uuid);
   if (log_.turn_open() && last_ended_turn_) {
     log_.end_turn(schema::TurnOutcome::completed, last_answer_, "", last_origin_);
   }
@@ -375,11 +345,7 @@ void ClaudeSession::commit_compaction(std::string_view summary) {
   Compaction done = std::move(*compaction_);
   compaction_.reset();
   log_.add(std::move(done.event), done.origin, "compaction", done.uuid);
-  messages_.clear();
-  answers_.clear();
-  places_.clear();
-  place_order_.clear();
-  shared_ = 0;
+  branches_.clear();
 }
 
 void ClaudeSession::finish() {

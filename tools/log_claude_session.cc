@@ -65,14 +65,13 @@ void ClaudeSession::open(const ClaudeLine& line, std::string id) {
     holder->close();
     known_.open[hash_of(id)] = this;
   }
-  std::size_t slot = 0;
+  ClaudeBranches::Slot slot;
   if (!reading_.usage_only()) {
     Origin none;
     unknown_outcomes(none);
-    rewind_to(line.parent.raw());
+    branches_.go_on_from(line.parent.raw());
     commit_compaction("");
-    slot = messages_.size();
-    messages_.emplace_back();
+    slot = branches_.open_answer();
     log_.hold();
   }
   Response& response = open_.emplace(Response{});

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "tools/log_claude_branches.h"
 #include "tools/log_claude_lines.h"
 #include "tools/log_session.h"
 
@@ -35,7 +36,9 @@ class ClaudeSession {
   void finish();
 
   /// A line's place in the conversation, for what names it as its parent.
-  void place(const ClaudeLine& line) { place_uuid(line.uuid.raw()); }
+  void place(const ClaudeLine& line) {
+    if (!reading_.usage_only()) branches_.place(line.uuid.raw());
+  }
 
  private:
   /// To this session, and `fresh` to the file. `better`: it told an earlier state of it. `copy`:
@@ -65,7 +68,7 @@ class ClaudeSession {
     std::vector<Part> parts;
     Origin best;
     std::vector<Origin> others;
-    std::size_t slot = 0;  // of the answer among the messages
+    ClaudeBranches::Slot slot;
   };
   /// What a person wrote.
   struct Prompt {
@@ -106,9 +109,8 @@ class ClaudeSession {
   void attach_persisted(schema::ToolCompletedT& completed, const std::string& call_id);
   void unknown_outcomes(Origin& origin);
   void commit_compaction(std::string_view summary);
-  void append_message(std::string_view bytes);
-  void rewind_to(std::string_view parent);
-  void place_uuid(std::string_view uuid);
+  /// What a line adds to the branch that it belongs to.
+  void add_message(const ClaudeLine& line);
   void prompt(Prompt prompt);
   schema::Authority authority_of(const Response& response) const;
 
@@ -128,12 +130,8 @@ class ClaudeSession {
   std::set<std::string> dispatched_;
   std::set<std::string> answered_;
 
-  std::vector<BlobRef> messages_;
-  std::vector<std::size_t> answers_;  // indexes in messages_ that hold answers
-  std::size_t shared_ = 0;            // messages that the last request also began with
-  std::uint64_t base_ = 0;            // position of the last request
-  std::unordered_map<std::uint64_t, std::size_t> places_;  // uuid: messages up to and with it
-  std::deque<std::uint64_t> place_order_;
+  ClaudeBranches branches_;
+  std::uint64_t base_ = 0;  // position of the last request
   std::string last_answer_;
   bool last_ended_turn_ = false;
   Origin last_origin_;

@@ -1,6 +1,11 @@
 // Claude Code fixtures: totals derived by hand, beside each.
-#include <catch2/catch.hpp>
+#include <fmt/format.h>
 
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "schema/json.h"
+#include "tests/support/temp_dir.h"
 #include "tests/tools/log_reading.h"
 
 namespace daybook::tests {
@@ -219,6 +224,85 @@ TEST_CASE("claude: a prompt under an older answer starts another branch") {
   CHECK(requests[1].appended.size() == 2);
   CHECK(requests[2].shared == 2);
   CHECK(requests[2].appended.size() == 1);
+}
+
+TEST_CASE("claude: two branches that take turns each go on from their own answers") {
+  EventSink sink;
+  const TempDir dir;
+  std::string text;
+  int second = 0;
+  const auto add = [&](const std::string& parent, const std::string& uuid, const char* type,
+                       const std::string& message) {
+    text += fmt::format(
+        R"({{"parentUuid":{},"sessionId":"turns","version":"2.1.60","type":"{}","uuid":"{}",)"
+        R"("timestamp":"2026-10-01T10:00:{:02}.000Z","message":{}}})"
+        "\n",
+        parent.empty() ? "null" : "\"" + parent + "\"", type, uuid, ++second, message);
+  };
+  const auto says = [&](const std::string& parent, const std::string& uuid) {
+    add(parent, uuid, "user", fmt::format(R"({{"role":"user","content":"{}"}})", uuid));
+  };
+  const auto answers = [&](const std::string& parent, const std::string& uuid) {
+    add(parent, uuid, "assistant",
+        fmt::format(R"({{"id":"{0}","role":"assistant","model":"claude-sonnet-5","content":[)"
+                    R"({{"type":"tool_use","id":"t{0}","name":"Bash","input":{{}}}}],)"
+                    R"("stop_reason":"tool_use","usage":{{"input_tokens":1,"output_tokens":1}}}})",
+                    uuid));
+  };
+  const auto results = [&](const std::string& parent, const std::string& uuid) {
+    add(parent, uuid, "user",
+        fmt::format(R"({{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t{}",)"
+                    R"("content":"{}"}}]}})",
+                    parent, uuid));
+  };
+  says("", "p");
+  answers("p", "a0");
+  results("a0", "r0");
+  answers("r0", "a1");  // one goes on
+  says("r0", "q");      // the other, from the result on
+  answers("q", "b1");
+  results("a1", "ra1");
+  answers("ra1", "a2");
+  results("b1", "rb1");
+  results("a2", "ra2");
+  answers("rb1", "b2");
+  answers("ra2", "a3");
+  write_file(dir.path() / "turns.jsonl", text);
+  read_events({dir.str()}, sink);
+
+  // What each request held, and whether it shares all that it can with the one before it.
+  std::vector<std::vector<std::string>> sent;
+  for (const auto& request : payloads<schema::ModelRequestedT>(sink, "turns")) {
+    const std::size_t shared = request.shared;
+    std::vector<std::string> messages;
+    if (shared > 0) messages.assign(sent.back().begin(), sent.back().begin() + shared);
+    for (const auto& segment : request.appended) {
+      messages.push_back(sink.blobs.at(Digest::from(&segment.blob().digest())));
+    }
+    if (!sent.empty()) {
+      const auto ends = std::ranges::mismatch(sent.back(), messages);
+      CHECK(shared == static_cast<std::size_t>(ends.in1 - sent.back().begin()));
+    }
+    sent.push_back(std::move(messages));
+  }
+  const auto told = [&](std::size_t request) {
+    std::string all;
+    for (const std::string& message : sent.at(request)) {
+      const Json json = parse_json(message).value();
+      const Json& content = json["content"];
+      all += content.is_string()           ? content.get<std::string>()
+             : content[0].contains("name") ? content[0]["id"].get<std::string>()
+                                           : content[0]["content"].get<std::string>();
+      all += ' ';
+    }
+    return all;
+  };
+  REQUIRE(sent.size() == 6);
+  CHECK(told(1) == "p ta0 r0 ");
+  CHECK(told(2) == "p ta0 r0 q ");
+  CHECK(told(3) == "p ta0 r0 ta1 ra1 ");
+  CHECK(told(4) == "p ta0 r0 q tb1 rb1 ");
+  CHECK(told(5) == "p ta0 r0 ta1 ra1 ta2 ra2 ");
 }
 
 TEST_CASE("claude: every event says where it is from, and each line's raw text is kept once") {
