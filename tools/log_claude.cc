@@ -60,13 +60,14 @@ class ClaudeReader : public RecordReader {
     }
     ClaudeSession& session = session_of(line);
     keep_early(session);
-    if (is_repeated(line)) {
-      session.log().keep(line.type.text(), schema::ImportReason::duplicate, "the same line again",
-                         origin);
-      return;
+    if (is_conversation(line) && begun_.insert(&session).second) {
+      reading_.recall(session.log().id(), origin, [&](const LogRecord& earlier) {
+        const ClaudeLine earlier_line(earlier.value);
+        Origin earlier_origin(reading_, earlier, earlier_line.at);
+        follow(session, earlier_line, earlier_origin);
+      });
     }
-    dispatch(session, line, origin);
-    session.place(line);
+    follow(session, line, origin);
   }
 
   void take_damaged(Origin origin, const std::string& what) override {
@@ -103,6 +104,16 @@ class ClaudeReader : public RecordReader {
         session.log().start_turn(text, none, "");
       }
     }
+  }
+
+  void follow(ClaudeSession& session, const ClaudeLine& line, Origin& origin) {
+    if (is_repeated(line)) {
+      session.log().keep(line.type.text(), schema::ImportReason::duplicate, "the same line again",
+                         origin);
+      return;
+    }
+    dispatch(session, line, origin);
+    session.place(line);
   }
 
   void dispatch(ClaudeSession& session, const ClaudeLine& line, Origin& origin) {
@@ -252,6 +263,7 @@ class ClaudeReader : public RecordReader {
   std::string file_agent_;
   std::string agent_type_;
   std::map<std::string, std::unique_ptr<ClaudeSession>> sessions_;
+  std::unordered_set<const ClaudeSession*> begun_;  // whose conversation has begun in this file
   ClaudeSession* latest_ = nullptr;
   std::string latest_session_;
   std::string latest_agent_;

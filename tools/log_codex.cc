@@ -31,7 +31,11 @@ class CodexReader : public RecordReader {
     } else if (line.kind.is("thread.started") && !line.enveloped) {
       open(line.payload["thread_id"].text());
     }
-    thread().take(line, record);
+    if (thread_ == nullptr) {
+      open(named_by_file());
+      recall(line, record);
+    }
+    thread_->take(line, record);
     if (!forked_from_.empty()) search(0);
   }
 
@@ -86,6 +90,15 @@ class CodexReader : public RecordReader {
     }
     forked_from_.clear();
     thread_->copied_until(copied);
+  }
+
+  /// A part of a rollout: without a header it goes on from what came before.
+  void recall(const CodexLine& line, const LogRecord& record) {
+    if (!reading_.whole()) return;
+    const Origin first(reading_, record, line.at);
+    reading_.recall(thread_->id(), first, [&](const LogRecord& earlier) {
+      thread_->take(CodexLine(earlier.value), earlier);
+    });
   }
 
   void open(const std::string& id) {

@@ -39,6 +39,10 @@ bool comes_once(schema::Payload type) {
          type == schema::Payload::ToolOutcomeUnknown;
 }
 
+bool is_of_call(schema::Payload type) {
+  return type == schema::Payload::ModelRequested || type == schema::Payload::ModelResponded;
+}
+
 std::uint64_t key_of(const Uuid& id, schema::Payload type, std::string_view payload_hash) {
   std::string key(reinterpret_cast<const char*>(&id), sizeof id);
   if (!comes_once(type)) key += payload_hash;
@@ -55,6 +59,40 @@ std::string_view hash_of(const schema::Provenance* provenance) {
   if (provenance == nullptr || provenance->payload_sha256() == nullptr) return {};
   const auto* hash = provenance->payload_sha256();
   return {reinterpret_cast<const char*>(hash->data()), hash->size()};
+}
+
+/// Versions of the events that hold the lines of a session before `first`, which may be one of
+/// them, in the order of the lines; none when it comes before all of them.
+Result<std::vector<std::uint64_t>> versions_before(journal::Journal& journal,
+                                                   const SessionId& session,
+                                                   const schema::ProvenanceT& first) {
+  struct Line {
+    std::uint64_t epoch = 0;  // each import of a file is one
+    std::uint64_t offset = 0;
+    std::uint64_t version = 0;
+    auto operator<=>(const Line&) const = default;
+  };
+  std::vector<Line> lines;
+  std::optional<Line> itself;
+  const auto take = [&](const journal::Entry& entry) {
+    const schema::Provenance* it = entry.event->provenance();
+    if (it == nullptr || it->raw() == nullptr || it->line_sha256() == nullptr) return true;
+    const Line line{entry.event->epoch(), it->offset(), entry.version};
+    if (std::ranges::equal(*it->line_sha256(), first.line_sha256)) itself = line;
+    // Later ones are what it leads to, not what it goes on from.
+    const bool later = first.at != 0 && it->at() > first.at;
+    const auto* kept = entry.event->payload_as_ImportedLine();
+    const bool damaged = kept != nullptr && kept->reason() == schema::ImportReason::damaged;
+    if (!later && !damaged) lines.push_back(line);
+    return !(itself && lines.size() <= 1);
+  };
+  DAYBOOK_TRY(journal.read(session, 1, journal::ReadMode::strict, take));
+  if (itself) std::erase_if(lines, [&](const Line& line) { return line >= *itself; });
+  std::ranges::sort(lines);
+  std::vector<std::uint64_t> versions;
+  versions.reserve(lines.size());
+  for (const Line& line : lines) versions.push_back(line.version);
+  return versions;
 }
 
 }  // namespace
@@ -226,6 +264,29 @@ Result<void> JournalSink::load_known(Session& session, const SessionId& id) {
                           id.str()));
 }
 
+Result<void> JournalSink::visit_earlier_lines(const std::string& log_session,
+                                              const schema::ProvenanceT& first,
+                                              const std::function<void(std::string_view)>& visit) {
+  if (journal_ == nullptr) return {};
+  const auto found = session(log_session);
+  if (!found) return fail(found.error());
+  const SessionId id = session_for_log(kind_, log_session);
+  const auto versions = versions_before(*journal_, id, first);
+  if (!versions) return fail(versions.error());
+  recalling_ = true;
+  for (const std::uint64_t version : *versions) {
+    Result<std::string> line;
+    DAYBOOK_TRY(journal_->read(id, version, journal::ReadMode::strict, [&](const auto& entry) {
+      line = journal::content_bytes(*journal_, entry.event->provenance()->raw());
+      return false;
+    }));
+    if (!line) return fail(line.error());
+    visit(*line);
+  }
+  recalling_ = false;
+  return {};
+}
+
 std::unique_ptr<schema::ContentT> JournalSink::content(std::string_view bytes) {
   if (options_.dry != nullptr) return std::make_unique<schema::ContentT>();
   batch_bytes_ += bytes.size();
@@ -281,8 +342,14 @@ Result<void> JournalSink::event(const std::string& log_session, EventDraft draft
   const std::uint64_t position = ++session.position;
   const std::uint64_t key =
       key_of(draft.id.value(), draft.payload.type, hash_of(draft.provenance.get()));
-  if (const auto known = session.known->find(key); known != session.known->end()) {
-    ++known_;
+  const auto known = session.known->find(key);
+  // A call that is not known comes again, as it would have from its file: later ones grow from it.
+  if (known == session.known->end() && recalling_ && !is_of_call(draft.payload.type)) {
+    if (batch_events_ == 0) batch_.forget(draft);
+    return {};
+  }
+  if (known != session.known->end()) {
+    if (!recalling_) ++known_;
     if (draft.payload.AsModelRequested() != nullptr) session.positions[position] = known->second;
     // What it needs is there. Contents of events that come later are not dropped with it.
     if (batch_events_ == 0) batch_.forget(draft);

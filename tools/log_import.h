@@ -57,6 +57,8 @@ class JournalSink : public LogSink {
 
   void call(replay::Call&&) override {}
   Result<void> event(const std::string& session, EventDraft draft) override;
+  Result<void> visit_earlier_lines(const std::string& session, const schema::ProvenanceT& first,
+                                   const std::function<void(std::string_view)>& visit) override;
   std::unique_ptr<schema::ContentT> content(std::string_view bytes) override;
   BlobRef blob(std::string_view bytes) override;
 
@@ -91,6 +93,7 @@ class JournalSink : public LogSink {
   std::string named_mark_;  // request id of a file whose lines belong where its name says
   std::string mark_;        // of any other
   std::map<std::string, Session> sessions_;
+  bool recalling_ = false;      // events are made of lines that the journal holds
   Session* current_ = nullptr;  // whose events the batch holds
   journal::Batch batch_;
   /// What a conversation holds, until an event names it: what follows the last request none does.

@@ -75,6 +75,20 @@ void LogReading::deliver(const std::string& session, EventDraft draft) {
   if (auto done = sink_.event(session, std::move(draft)); !done) error_ = done.error();
 }
 
+void LogReading::recall(const std::string& session, const Origin& first,
+                        const std::function<void(const LogRecord&)>& take) {
+  if (!whole() || error_) return;
+  const LogReport report = report_;
+  const auto damaged = damaged_;
+  JsonTape tape;
+  const auto done = sink_.visit_earlier_lines(session, *first.place(), [&](std::string_view line) {
+    if (const auto value = JsonSpan::whole(line, &tape)) take({*value, 0});
+  });
+  report_ = report;
+  damaged_ = damaged;
+  if (!done && !error_) error_ = done.error();
+}
+
 std::uint64_t LogReading::occurrence(std::string_view key) {
   return occurrences_[xxh3_64(as_bytes(key))]++;
 }

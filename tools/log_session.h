@@ -21,6 +21,8 @@ struct LogRecord {
   std::uint64_t offset = 0;
 };
 
+class Origin;
+
 /// The file being read, its sink and its report.
 class LogReading {
  public:
@@ -56,6 +58,11 @@ class LogReading {
   /// The first error of the sink; readers stop when there is one.
   const std::optional<Error>& error() const { return error_; }
   void deliver(const std::string& session, EventDraft draft);
+
+  /// Gives `take` what the sink holds of a session from before `first`, as if it stood in this
+  /// file; the report does not change.
+  void recall(const std::string& session, const Origin& first,
+              const std::function<void(const LogRecord&)>& take);
 
   /// Numbers repeated things: 0 for the first `key` of this file, then 1, 2, ...
   std::uint64_t occurrence(std::string_view key);

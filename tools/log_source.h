@@ -83,6 +83,16 @@ class LogSink {
   /// An error ends the reading and comes back from read_log.
   virtual Result<void> event(const std::string& session, EventDraft draft) = 0;
 
+  /// Lines of the session that the sink holds from other files and that come before `first`, the
+  /// first one of this file: what follows goes on from them. Events that are made of them while
+  /// they are visited are known.
+  virtual Result<void> visit_earlier_lines(const std::string& session,
+                                           const schema::ProvenanceT& first,
+                                           const std::function<void(std::string_view)>& visit) {
+    (void)session, (void)first, (void)visit;
+    return {};
+  }
+
   /// Content for the next event: long ones are the sink's to store.
   virtual std::unique_ptr<schema::ContentT> content(std::string_view bytes) = 0;
   virtual BlobRef blob(std::string_view bytes) = 0;

@@ -262,6 +262,51 @@ TEST_CASE("reports of a journal do not change when its logs are imported again")
   CHECK(reports() == once);
 }
 
+using Files = std::vector<std::pair<std::string, std::string>>;  // name and text
+
+/// What both commands print of a journal into which `files` were imported.
+std::string journal_reports(const Files& files, bool at_once) {
+  const TempDir dir;
+  Cli cli;
+  for (const auto& [name, text] : files) {
+    write_file(dir.path() / name, text);
+    if (!at_once) CHECK(cli.run({"import", dir.str(name)}).code == 0);
+  }
+  if (at_once) CHECK(cli.run({"import", dir.str()}).code == 0);
+  const std::string all =
+      cli.run({"cache", "--json"}).out + cli.run({"cost", "--json", "--by", "session"}).out;
+  // Where in its session an event stands, and how often a call was told again, are facts of the
+  // journal.
+  return std::regex_replace(all, std::regex(R"x("(version|copies)":\d+,)x"), "");
+}
+
+/// Whether a file and its two parts give the same, wherever it is cut from `least` on.
+void check_cuts(const std::string& name, const std::string& rest, const std::string& text,
+                std::size_t least = 0) {
+  const std::string expected = journal_reports({{name, text}}, true);
+  CHECK(expected.find("\"line\":\"total\"") != std::string::npos);
+  for (std::size_t end = text.find('\n', least) + 1; end < text.size();
+       end = text.find('\n', end) + 1) {
+    INFO(name << ", cut at " << end);
+    const Files parts = {{name, text.substr(0, end)}, {rest, text.substr(end)}};
+    CHECK(journal_reports(parts, true) == expected);
+    CHECK(journal_reports(parts, false) == expected);
+    // The rest grew after it was imported.
+    const std::string line = text.substr(end, text.find('\n', end) + 1 - end);
+    CHECK(journal_reports({parts[0], {rest, line}, parts[1]}, false) == expected);
+  }
+}
+
+TEST_CASE("reports of a journal do not change when its logs are split at any line") {
+  for (const auto& name : transcripts()) {
+    check_cuts(name + ".jsonl", "rest-" + name + ".jsonl", text_of(name));
+  }
+  const Thread thread("7a01", 0);
+  // Of a header and settings alone no session is made, and nothing kept.
+  const std::size_t prompt = thread.text().find("response_item");
+  check_cuts(thread.file() + ".jsonl", thread.file() + "_2.jsonl", thread.text(), prompt);
+}
+
 TEST_CASE("the journal and the files count the same calls, those without figures too") {
   for (const char* name : {"claude", "codex"}) {
     INFO(name);
