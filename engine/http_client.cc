@@ -1,6 +1,5 @@
 #include "engine/http_client.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/curl.h"
 #include "schema/result.h"
 
 namespace daybook::engine {
@@ -27,25 +27,19 @@ using Descriptor = asio::posix::stream_descriptor;
 constexpr std::size_t kMaxHeaderBytes = 256 << 10;
 
 struct CurlFree {
-  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-  void operator()(char* text) const { curl_free(text); }
+  void operator()(CURLM* multi) const { curl().multi_cleanup(multi); }
+  void operator()(curl_slist* list) const { curl().slist_free_all(list); }
+  void operator()(CURLU* url) const { curl().url_cleanup(url); }
+  void operator()(char* text) const { curl().free(text); }
 };
 // CURL and CURLM are the same type to the compiler, so the easy handle has its own deleter.
 struct EasyFree {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+  void operator()(CURL* easy) const { curl().easy_cleanup(easy); }
 };
-
-/// libcurl wants one initialisation per process, before the first handle.
-void init_curl() {
-  static const CURLcode result = curl_global_init(CURL_GLOBAL_DEFAULT);
-  DAYBOOK_CHECK(result == CURLE_OK);
-}
 
 std::string part_of(CURLU* url, CURLUPart part, unsigned flags = CURLU_DEFAULT_PORT) {
   char* text = nullptr;
-  if (curl_url_get(url, part, &text, flags) != CURLUE_OK) return {};
+  if (curl().url_get(url, part, &text, flags) != CURLUE_OK) return {};
   const std::unique_ptr<char, CurlFree> owned(text);
   return text;
 }
@@ -75,21 +69,21 @@ std::string describe(CURLcode code, const char* detail, const std::string& where
       break;
   }
   return fmt::format("the connection to {} failed: {}", where,
-                     detail[0] != '\0' ? detail : curl_easy_strerror(code));
+                     detail[0] != '\0' ? detail : curl().easy_strerror(code));
 }
 
 }  // namespace
 
 std::string host_and_port(const std::string& url) {
-  const std::unique_ptr<CURLU, CurlFree> parsed(curl_url());
-  if (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return {};
+  const std::unique_ptr<CURLU, CurlFree> parsed(curl().url());
+  if (curl().url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return {};
   return fmt::format("{}:{}", part_of(parsed.get(), CURLUPART_HOST),
                      part_of(parsed.get(), CURLUPART_PORT));
 }
 
 std::string host_and_path(const std::string& url) {
-  const std::unique_ptr<CURLU, CurlFree> parsed(curl_url());
-  if (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return {};
+  const std::unique_ptr<CURLU, CurlFree> parsed(curl().url());
+  if (curl().url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return {};
   const std::string port = part_of(parsed.get(), CURLUPART_PORT, 0);
   return fmt::format("{}{}{}{}", part_of(parsed.get(), CURLUPART_HOST), port.empty() ? "" : ":",
                      port, part_of(parsed.get(), CURLUPART_PATH));
@@ -158,17 +152,16 @@ class HttpClient::Impl : public std::enable_shared_from_this<HttpClient::Impl> {
 };
 
 HttpClient::Impl::Impl(asio::io_context& io) : io_(io), timer_(io), idle_timer_(io) {
-  init_curl();
-  multi_.reset(curl_multi_init());
+  multi_.reset(curl().multi_init());
   DAYBOOK_CHECK(multi_ != nullptr);
-  curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETFUNCTION, &Impl::on_socket);
-  curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETDATA, this);
-  curl_multi_setopt(multi_.get(), CURLMOPT_TIMERFUNCTION, &Impl::on_timer);
-  curl_multi_setopt(multi_.get(), CURLMOPT_TIMERDATA, this);
+  curl().multi_setopt(multi_.get(), CURLMOPT_SOCKETFUNCTION, &Impl::on_socket);
+  curl().multi_setopt(multi_.get(), CURLMOPT_SOCKETDATA, this);
+  curl().multi_setopt(multi_.get(), CURLMOPT_TIMERFUNCTION, &Impl::on_timer);
+  curl().multi_setopt(multi_.get(), CURLMOPT_TIMERDATA, this);
 }
 
 void HttpClient::Impl::shut_down() {
-  if (exchange_) curl_multi_remove_handle(multi_.get(), exchange_->easy.get());
+  if (exchange_) curl().multi_remove_handle(multi_.get(), exchange_->easy.get());
   exchange_.reset();
   multi_.reset();  // closes pooled connections, which calls on_close
   watches_.clear();
@@ -259,12 +252,12 @@ std::optional<std::string> HttpClient::Impl::prepare(Exchange& exchange) {
       return fmt::format("a header for {} holds a line break or control character; check the key",
                          where);
     }
-    curl_slist* list = curl_slist_append(exchange.header_list.get(), header.c_str());
+    curl_slist* list = curl().slist_append(exchange.header_list.get(), header.c_str());
     DAYBOOK_CHECK(list != nullptr);
     static_cast<void>(exchange.header_list.release());
     exchange.header_list.reset(list);
   }
-  exchange.easy.reset(curl_easy_init());
+  exchange.easy.reset(curl().easy_init());
   DAYBOOK_CHECK(exchange.easy != nullptr);
   set_options(exchange);
   return std::nullopt;
@@ -273,33 +266,34 @@ std::optional<std::string> HttpClient::Impl::prepare(Exchange& exchange) {
 void HttpClient::Impl::set_options(Exchange& exchange) {
   CURL* easy = exchange.easy.get();
   const HttpRequest& request = exchange.request;
-  curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
-  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, exchange.header_list.get());
-  curl_easy_setopt(easy, CURLOPT_POST, 1L);
-  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body->data());
-  curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
-                   static_cast<curl_off_t>(request.body->size()));
-  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
-  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
-  curl_easy_setopt(easy, CURLOPT_USERAGENT, "daybook");
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-  curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_timeout_ms));
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange.detail.data());
-  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &Impl::on_close);
-  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, this);
-  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &Impl::on_header);
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, this);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &Impl::on_body);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, this);
-  curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, &Impl::on_progress);
-  curl_easy_setopt(easy, CURLOPT_XFERINFODATA, this);
+  curl().easy_setopt(easy, CURLOPT_URL, request.url.c_str());
+  curl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl().easy_setopt(easy, CURLOPT_HTTPHEADER, exchange.header_list.get());
+  curl().easy_setopt(easy, CURLOPT_POST, 1L);
+  curl().easy_setopt(easy, CURLOPT_POSTFIELDS, request.body->data());
+  curl().easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body->size()));
+  curl().easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+  curl().easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+  curl().easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+  curl().easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  curl().easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+  curl().easy_setopt(easy, CURLOPT_USERAGENT, "daybook");
+  curl().easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl().easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl().easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  curl().easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     static_cast<long>(request.connect_timeout_ms));
+  curl().easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange.detail.data());
+  curl().easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &Impl::on_close);
+  curl().easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, this);
+  curl().easy_setopt(easy, CURLOPT_HEADERFUNCTION, &Impl::on_header);
+  curl().easy_setopt(easy, CURLOPT_HEADERDATA, this);
+  curl().easy_setopt(easy, CURLOPT_WRITEFUNCTION, &Impl::on_body);
+  curl().easy_setopt(easy, CURLOPT_WRITEDATA, this);
+  curl().easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+  curl().easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, &Impl::on_progress);
+  curl().easy_setopt(easy, CURLOPT_XFERINFODATA, this);
 }
 
 void HttpClient::Impl::start(HttpRequest request, HttpHandlers handlers) {
@@ -314,7 +308,7 @@ void HttpClient::Impl::start(HttpRequest request, HttpHandlers handlers) {
   }
   watch_idle();
   // Sets a timer of 0 ms: the first action happens from the io_context.
-  const CURLMcode code = curl_multi_add_handle(multi_.get(), exchange_->easy.get());
+  const CURLMcode code = curl().multi_add_handle(multi_.get(), exchange_->easy.get());
   DAYBOOK_CHECK(code == CURLM_OK);
 }
 
@@ -327,7 +321,7 @@ void HttpClient::Impl::cancel() {
 /// Ends an exchange that libcurl has not ended.
 void HttpClient::Impl::abort(HttpEnd::Kind kind, std::string message) {
   if (std::exchange(exchange_->aborted, true)) return;
-  if (exchange_->easy) curl_multi_remove_handle(multi_.get(), exchange_->easy.get());
+  if (exchange_->easy) curl().multi_remove_handle(multi_.get(), exchange_->easy.get());
   idle_timer_.cancel();
   asio::post(io_, [weak = weak_from_this(), kind, message = std::move(message)]() mutable {
     if (const auto alive = weak.lock(); alive && alive->exchange_) {
@@ -347,7 +341,7 @@ void HttpClient::Impl::tell_headers() {
   if (exchange_->told_headers) return;
   exchange_->told_headers = true;
   long status = 0;
-  curl_easy_getinfo(exchange_->easy.get(), CURLINFO_RESPONSE_CODE, &status);
+  curl().easy_getinfo(exchange_->easy.get(), CURLINFO_RESPONSE_CODE, &status);
   if (status != 0) exchange_->handlers.on_headers(static_cast<int>(status), exchange_->headers);
 }
 
@@ -402,14 +396,14 @@ void HttpClient::Impl::act(curl_socket_t socket, int events) {
   if (!multi_) return;
   int running = 0;
   in_curl_ = true;
-  curl_multi_socket_action(multi_.get(), socket, events, &running);
+  curl().multi_socket_action(multi_.get(), socket, events, &running);
   in_curl_ = false;
   collect();
 }
 
 void HttpClient::Impl::collect() {
   int left = 0;
-  while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
+  while (const CURLMsg* message = curl().multi_info_read(multi_.get(), &left)) {
     if (message->msg != CURLMSG_DONE || !exchange_) continue;
     const CURLcode code = message->data.result;
     tell_headers();
@@ -425,7 +419,7 @@ void HttpClient::Impl::collect() {
       end.kind = HttpEnd::Kind::failed;
       end.message = describe(code, exchange_->detail.data(), host_and_port(exchange_->request.url));
     }
-    curl_multi_remove_handle(multi_.get(), exchange_->easy.get());
+    curl().multi_remove_handle(multi_.get(), exchange_->easy.get());
     finish(std::move(end));
     return;  // the client may be gone, and there is no second exchange
   }

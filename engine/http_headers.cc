@@ -1,12 +1,11 @@
 #include "engine/http_headers.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <ctime>
 
+#include "engine/curl.h"
 #include "schema/utf8.h"
 
 namespace daybook::engine {
@@ -36,7 +35,7 @@ std::optional<std::int64_t> retry_after_ms(const HttpHeaders& headers, std::int6
   const std::string text(header_value(headers, "retry-after"));
   if (text.empty()) return std::nullopt;
   if (auto ms = as_ms(text, 1000)) return ms;
-  const std::time_t at = curl_getdate(text.c_str(), nullptr);
+  const std::time_t at = curl().getdate(text.c_str(), nullptr);
   if (at < 0) return std::nullopt;
   const std::int64_t wait_ms = static_cast<std::int64_t>(at) * 1000 - now_ns / 1'000'000;
   return std::clamp<std::int64_t>(wait_ms, 0, 86'400'000);
