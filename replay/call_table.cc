@@ -151,7 +151,7 @@ bool CallTable::is_before(const StoredCall& a, const StoredCall& b) const {
 CallTable::Slot& CallTable::slot_of(const Uuid& id, std::uint64_t hash) {
   const std::size_t mask = slots_.size() - 1;
   const auto tag = static_cast<std::uint32_t>(hash);
-  std::size_t at = static_cast<std::size_t>(hash >> 20) & mask;
+  std::size_t at = first_slot(hash);
   while (slots_[at].call != 0 && (slots_[at].tag != tag || calls_[slots_[at].call - 1].id != id)) {
     at = (at + 1) & mask;
   }
@@ -168,6 +168,9 @@ void CallTable::grow() {
 
 void CallTable::add(const Call& call) {
   if ((calls_.size() + 1) * 10 > slots_.size() * 7) grow();
+  const std::uint64_t hash = hash_of(call.id);
+  // The slot lies anywhere in megabytes: it comes while the call is packed.
+  __builtin_prefetch(&slots_[first_slot(hash)]);
   StoredCall made = stored(call);
   starts_.resize(sessions_.size());
   told_by_.resize(sessions_.size());
@@ -176,7 +179,7 @@ void CallTable::add(const Call& call) {
     ++told_;
     ++told_by_[made.session];
   }
-  Slot& slot = slot_of(call.id, hash_of(call.id));
+  Slot& slot = slot_of(call.id, hash);
   if (slot.call == 0) {
     calls_.push_back(made);
     slot.call = static_cast<std::uint32_t>(calls_.size());

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 
 #include "replay/call.h"
 #include "replay/copy_rule.h"
+#include "replay/huge_pages.h"
 
 namespace daybook::replay {
 
@@ -48,7 +50,7 @@ class CallTable {
   /// The same of those that the session told, as CostQuery::session names it.
   std::uint64_t copies_in(std::string_view session) const;
   const std::vector<CallSession>& sessions() const { return sessions_; }
-  const std::vector<StoredCall>& calls() const { return calls_; }
+  std::span<const StoredCall> calls() const { return calls_; }
   const CallSession& session_of(const StoredCall& call) const { return sessions_[call.session]; }
   const CallNames& names_of(const StoredCall& call) const { return names_[call.names]; }
   /// The tools that the response called, each once, in order: "grep+read_file"; "": none.
@@ -75,11 +77,14 @@ class CallTable {
     std::uint32_t call = 0;  // index into calls_ plus one; 0: free
     std::uint32_t tag = 0;
   };
+  std::size_t first_slot(std::uint64_t hash) const {
+    return static_cast<std::size_t>(hash >> 20) & (slots_.size() - 1);
+  }
   Slot& slot_of(const Uuid& id, std::uint64_t hash);
   void grow();
 
-  std::vector<StoredCall> calls_;
-  std::vector<Slot> slots_;
+  std::vector<StoredCall, HugePages<StoredCall>> calls_;
+  std::vector<Slot, HugePages<Slot>> slots_;
   std::uint64_t told_ = 0;  // calls, each once in a session of a file
   /// Copies of equal rank in other sessions than the one that is kept: of call, by index.
   std::vector<std::pair<std::uint32_t, StoredCall>> ties_;

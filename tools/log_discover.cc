@@ -348,6 +348,7 @@ void add_candidate(const Candidate& candidate, const Result<Probe>& known, Disco
   source.kind = *known->kind;
   source.path = path.string();
   source.compressed = known->compressed;
+  source.plain = !known->compressed;
   source.document = known->document;
   source.thread = known->thread;
   source.size = known->size;

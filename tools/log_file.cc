@@ -19,6 +19,8 @@ constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 /// Large enough to make system calls cheap, small enough to stay in the second-level cache.
 constexpr std::size_t kChunk = std::size_t{256} << 10;
+/// What tells how a file is packed, and mostly of which kind it is.
+constexpr std::size_t kHead = 8192;
 
 Error system_error(const std::string& path, const char* what) {
   const ErrorCode code = errno == ENOENT   ? ErrorCode::not_found
@@ -29,54 +31,68 @@ Error system_error(const std::string& path, const char* what) {
 
 class PlainFile : public ByteSource {
  public:
-  PlainFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  PlainFile(std::string path, int fd, std::uint64_t size = 0)
+      : path_(std::move(path)), fd_(fd), size_(size) {}
   /// Sets the size, too, and finds out how the file begins.
-  Result<std::string> look(std::size_t first_bytes);
+  Result<std::string_view> look();
+  /// What is read is wanted from its start to its end.
+  void expect_all() {
+    // Of small files the kernel reads all that is wanted unasked.
+    constexpr std::uint64_t kLarge = std::uint64_t{1} << 20;
+    if (size_ > kLarge) ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  }
   ~PlainFile() override { ::close(fd_); }
   PlainFile(const PlainFile&) = delete;
   PlainFile& operator=(const PlainFile&) = delete;
 
   Result<std::size_t> read(char* into, std::size_t size) override {
-    while (true) {
-      const ssize_t got = ::read(fd_, into, size);
-      if (got >= 0) {
-        consumed_ += static_cast<std::uint64_t>(got);
-        return static_cast<std::size_t>(got);
-      }
-      if (errno != EINTR) return fail(system_error(path_, "read"));
+    if (given_ < head_.size()) {
+      const std::size_t got = head_.copy(into, size, given_);
+      given_ += got;
+      consumed_ += got;
+      return got;
     }
+    if (ended_) return std::size_t{0};
+    auto got = take(into, size);
+    if (!got) return got;
+    consumed_ += *got;
+    // Less than asked for, and all that there was: nothing else needs to be asked.
+    ended_ = *got < size && consumed_ >= size_;
+    return got;
   }
   std::uint64_t consumed() const override { return consumed_; }
   std::uint64_t disk_size() const override { return size_; }
-  Result<void> skip(std::uint64_t size) override {
-    if (::lseek(fd_, static_cast<off_t>(size), SEEK_CUR) < 0) {
-      return fail(system_error(path_, "read"));
-    }
-    return {};
-  }
 
  private:
+  Result<std::size_t> take(char* into, std::size_t size) {
+    while (true) {
+      const ssize_t got = ::read(fd_, into, size);
+      if (got >= 0) return static_cast<std::size_t>(got);
+      if (errno != EINTR) return fail(system_error(path_, "read"));
+    }
+  }
+
   std::string path_;
   int fd_;
-  std::uint64_t size_ = 0;
+  std::uint64_t size_;
   std::uint64_t consumed_ = 0;
+  std::string head_;  // what was read to look at it
+  std::size_t given_ = 0;
+  bool ended_ = false;
 };
 
-Result<std::string> PlainFile::look(std::size_t first_bytes) {
+Result<std::string_view> PlainFile::look() {
   struct stat status {};
   if (::fstat(fd_, &status) != 0) return fail(system_error(path_, "read"));
   if (!S_ISREG(status.st_mode)) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is not a regular file", path_));
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
-  // Of small files the kernel reads all that is wanted unasked.
-  constexpr std::uint64_t kLarge = std::uint64_t{1} << 20;
-  if (size_ > kLarge) ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
-  std::string first(first_bytes, '\0');
-  const ssize_t got = ::pread(fd_, first.data(), first.size(), 0);
-  if (got < 0) return fail(system_error(path_, "read"));
-  first.resize(static_cast<std::size_t>(got));
-  return first;
+  head_.resize(kHead);
+  const auto got = take(head_.data(), head_.size());
+  if (!got) return fail(got.error());
+  head_.resize(*got);
+  return head_;
 }
 
 class ZstdFile : public ByteSource {
@@ -149,26 +165,31 @@ class HeldBytes : public ByteSource {
 
 }  // namespace
 
-Result<void> ByteSource::skip(std::uint64_t size) {
-  std::vector<char> buffer(std::min<std::uint64_t>(size, kChunk));
-  while (size > 0) {
-    const auto got = read(buffer.data(), std::min<std::uint64_t>(size, buffer.size()));
-    if (!got) return fail(got.error());
-    if (*got == 0) break;
-    size -= *got;
-  }
-  return {};
-}
+namespace {
 
-Result<std::unique_ptr<ByteSource>> open_bytes(const std::string& path) {
+Result<std::unique_ptr<PlainFile>> open_file(const std::string& path, std::uint64_t size) {
   // Non-blocking, so that a pipe named like a log cannot hold the reader up.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0) return fail(system_error(path, "opened"));
-  auto file = std::make_unique<PlainFile>(path, fd);
-  const auto first = file->look(kZstdMagic.size());
-  if (!first) return fail(first.error());
-  if (*first == kZstdMagic) return std::make_unique<ZstdFile>(path, std::move(file));
-  return file;
+  return std::make_unique<PlainFile>(path, fd, size);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSource>> open_bytes(const std::string& path) {
+  auto file = open_file(path, 0);
+  if (!file) return fail(file.error());
+  const auto head = (*file)->look();
+  if (!head) return fail(head.error());
+  if (head->starts_with(kZstdMagic)) return std::make_unique<ZstdFile>(path, *std::move(file));
+  return *std::move(file);
+}
+
+Result<std::unique_ptr<ByteSource>> open_plain(const std::string& path, std::uint64_t size) {
+  auto file = open_file(path, size);
+  if (!file) return fail(file.error());
+  (*file)->expect_all();
+  return *std::move(file);
 }
 
 std::unique_ptr<ByteSource> bytes_of(std::string_view bytes) {

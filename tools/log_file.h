@@ -20,8 +20,6 @@ class ByteSource {
   virtual ~ByteSource() = default;
   /// Up to `size` bytes; 0 at the end.
   virtual Result<std::size_t> read(char* into, std::size_t size) = 0;
-  /// Passes over `size` bytes, or to the end.
-  virtual Result<void> skip(std::uint64_t size);
   /// Bytes taken from the disk so far.
   virtual std::uint64_t consumed() const = 0;
   /// What there was on the disk when it was opened.
@@ -32,6 +30,8 @@ class ByteSource {
 /// zstd is told by the first bytes. Errors: `not_found`, `permission`, `io`; damage inside a
 /// compressed file is `corrupt` on reading.
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::string& path);
+/// A regular file of this size that is known not to be compressed: nothing of that is looked up.
+Result<std::unique_ptr<ByteSource>> open_plain(const std::string& path, std::uint64_t size);
 
 /// For tests and fuzzers; `bytes` must outlive it.
 std::unique_ptr<ByteSource> bytes_of(std::string_view bytes);

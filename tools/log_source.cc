@@ -82,7 +82,7 @@ LogFinder finder_over(std::span<const LogSource> sources) {
 }
 
 Result<LogReport> read_log(const LogSource& source, const LogReadOptions& options, LogSink& sink) {
-  auto bytes = open_bytes(source.path);
+  auto bytes = source.plain ? open_plain(source.path, source.size) : open_bytes(source.path);
   if (!bytes) return fail(bytes.error());
   return read_log_bytes(source, options, **bytes, sink);
 }

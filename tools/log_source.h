@@ -34,6 +34,7 @@ struct LogSource {
   bool document = false;           // one JSON value, not lines
   std::uint64_t size = 0;          // bytes on disk
   bool compressed = false;         // zstd, told by its first bytes
+  bool plain = false;              // told by them, too
   std::vector<std::string> twins;  // other paths that hold the same log
 };
 
