@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 #include <map>
@@ -14,18 +15,27 @@
 #include <unordered_map>
 
 #include "replay/copy_rule.h"
+#include "replay/huge_pages.h"
 
 namespace daybook::tools {
 namespace {
 
 using Text = const std::string*;  // held by a Texts, compared by address
 
+/// What a text says of a call: most calls say the same as the one before.
+enum class Says { model, served, provider, provider_kind, lineage, tier, speed, region, tools };
+
 class Texts {
  public:
-  Text of(const std::string& text) { return &*known_.insert(text).first; }
+  Text of(Says what, const std::string& text) {
+    Text& last = last_[static_cast<std::size_t>(what)];
+    if (last == nullptr || *last != text) last = &*known_.insert(text).first;
+    return last;
+  }
 
  private:
   std::set<std::string> known_;
+  std::array<Text, 9> last_{};
 };
 
 /// A call in little memory: there may be millions.
@@ -74,8 +84,8 @@ class Collector {
   void add(replay::Call call) {
     note_start(call);
     if (!call.goes_on_from.empty()) {
-      forks_.push_back(
-          {std::move(call.goes_on_from), call.session, call.version, texts_.of(call.lineage)});
+      forks_.push_back({std::move(call.goes_on_from), call.session, call.version,
+                        texts_.of(Says::lineage, call.lineage)});
     }
     Kept made = pack(std::move(call));
     const auto [found, fresh] = by_id_.try_emplace(made.id.lo ^ made.id.hi, kept_.size());
@@ -291,17 +301,17 @@ class Collector {
     made.compacted_from = call.compacted_from.value_or(0);
     made.compacted_to = call.compacted_to.value_or(0);
     made.after_compaction = call.after_compaction;
-    made.model = texts_.of(call.requested_model);
-    made.served = texts_.of(call.served_model);
-    made.provider = texts_.of(call.provider);
-    made.provider_kind = texts_.of(call.provider_kind);
-    made.lineage = texts_.of(call.lineage);
-    made.tier = texts_.of(call.usage.service_tier);
-    made.speed = texts_.of(call.usage.speed);
-    made.region = texts_.of(call.usage.region);
+    made.model = texts_.of(Says::model, call.requested_model);
+    made.served = texts_.of(Says::served, call.served_model);
+    made.provider = texts_.of(Says::provider, call.provider);
+    made.provider_kind = texts_.of(Says::provider_kind, call.provider_kind);
+    made.lineage = texts_.of(Says::lineage, call.lineage);
+    made.tier = texts_.of(Says::tier, call.usage.service_tier);
+    made.speed = texts_.of(Says::speed, call.usage.speed);
+    made.region = texts_.of(Says::region, call.usage.region);
     std::string tools;
     for (const std::string& tool : call.tools_called) tools += '\n' + tool;
-    made.tools = texts_.of(tools);
+    made.tools = texts_.of(Says::tools, tools);
     made.response_id = std::move(call.response_id);
     made.authority = call.usage.authority;
     made.stop = call.stop;
@@ -432,7 +442,7 @@ class Collector {
   }
 
   Texts texts_;
-  std::vector<Kept> kept_;
+  std::vector<Kept, replay::HugePages<Kept>> kept_;
   std::unordered_map<std::uint64_t, std::size_t> by_id_;
   /// Copies of equal rank in other sessions than the one that is kept, and whose they are.
   std::vector<std::pair<std::size_t, Kept>> ties_;
