@@ -56,16 +56,17 @@ class ClaudeReader : public RecordReader {
     if (latest_ == nullptr && !line.session && !is_conversation(line)) {
       const std::string type = line.type.text();
       early_.push_back({type, reason_of(type), std::move(origin)});
+      head_.insert(hash_of(record));
       return;
     }
     ClaudeSession& session = session_of(line);
     keep_early(session);
-    if (is_conversation(line) && begun_.insert(&session).second) {
-      reading_.recall(session.log().id(), origin, [&](const LogRecord& earlier) {
-        const ClaudeLine earlier_line(earlier.value);
-        Origin earlier_origin(reading_, earlier, earlier_line.at);
-        follow(session, earlier_line, earlier_origin);
-      });
+    if (!begun_.contains(&session)) {
+      if (is_conversation(line)) {
+        begin(session, origin);
+      } else {
+        head_.insert(hash_of(record));
+      }
     }
     follow(session, line, origin);
   }
@@ -104,6 +105,18 @@ class ClaudeReader : public RecordReader {
         session.log().start_turn(text, none, "");
       }
     }
+  }
+
+  /// The conversation may go on from one that another file holds.
+  void begin(ClaudeSession& session, const Origin& first) {
+    begun_.insert(&session);
+    reading_.recall(session.log().id(), first, [&](const LogRecord& earlier) {
+      // What stands before the conversation was read here already.
+      if (head_.contains(hash_of(earlier))) return;
+      const ClaudeLine line(earlier.value);
+      Origin origin(reading_, earlier, line.at);
+      follow(session, line, origin);
+    });
   }
 
   void follow(ClaudeSession& session, const ClaudeLine& line, Origin& origin) {
@@ -154,6 +167,10 @@ class ClaudeReader : public RecordReader {
         keep(session, early.type, early.reason, early.origin);
       }
     }
+  }
+
+  static std::uint64_t hash_of(const LogRecord& record) {
+    return xxh3_64(as_bytes(record.value.raw()));
   }
 
   static bool is_conversation(const ClaudeLine& line) {
@@ -264,6 +281,7 @@ class ClaudeReader : public RecordReader {
   std::string agent_type_;
   std::map<std::string, std::unique_ptr<ClaudeSession>> sessions_;
   std::unordered_set<const ClaudeSession*> begun_;  // whose conversation has begun in this file
+  std::unordered_set<std::uint64_t> head_;          // lines before that
   ClaudeSession* latest_ = nullptr;
   std::string latest_session_;
   std::string latest_agent_;

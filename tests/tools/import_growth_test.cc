@@ -426,4 +426,32 @@ TEST_CASE("the order in which copies of a log are imported does not matter") {
   CHECK(outputs[2] == outputs[0]);
 }
 
+TEST_CASE("import: lines that say the same again are new once, wherever the file begins") {
+  const std::string mode = R"({"type":"mode","mode":"plan","sessionId":"s1"})"
+                           "\n";
+  const std::string untold = R"({"type":"summary","summary":"Shop","leafUuid":"l1"})"
+                             "\n";
+  const std::string usage = claude_usage_json(3, 0, 200, 20);
+  const Lines lines = {untold, mode,   claude_answer("m1", "10:00:01", usage),
+                       mode,   untold, claude_answer("m2", "10:00:09", usage)};
+  Cli cli;
+  const TempDir dir;
+  const std::string file = dir.str("s1.jsonl");
+  write_file(file, joined(lines, 0, lines.size()));
+  import(cli, {file});
+  // Another session in the same file begins alike.
+  std::string other = mode + mode + claude_answer("m4", "10:01:01", usage);
+  for (std::size_t at = 0; (at = other.find("\"s1\"", at)) != std::string::npos;) {
+    other.replace(at, 4, "\"s2\"");
+  }
+  const std::string grown =
+      joined(lines, 0, lines.size()) + claude_answer("m3", "10:00:19", usage) + other;
+  write_file(file, grown);
+  // A request and an answer; the second session's header, its two lines, a request and an answer.
+  CHECK(import(cli, {file})["appended"] == 2 + 5);
+  write_file(file, grown + claude_answer("m5", "10:02:01", usage));
+  CHECK(import(cli, {file})["appended"] == 2);
+  CHECK(journalled(cli).size() == 5);
+}
+
 }  // namespace daybook::tests
