@@ -330,6 +330,7 @@ void CacheReplay::keep_warm(Chain& chain, const CacheCall& call, const CacheWorl
     const CacheRead read = store_.read(prompt, rules, {at, at}, {}, scale_);
     store_.write(prompt, rules, {at, at}, at, read);
     ++made.pings;
+    made.pinged = chain.last;
     made.ping_tokens += scale_.at(prompt, prompt.points.size() - 1).tokens;
   }
 }

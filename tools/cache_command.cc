@@ -284,8 +284,9 @@ Result<int> what_if(Context& context, const Arguments& arguments, Calls& calls,
     if (const std::string reason = policy.refusal(other, book.rules(other)); !reason.empty()) {
       ++refusals.reasons[reason];
     }
+    const auto pinged = made->pinged ? rates_of(prices, *made->pinged) : replay::CacheRates{};
     report.add(*made, recorded_prices.of(call).total, rates_of(prices, call),
-               rates_of(prices, other));
+               {rates_of(prices, other), pinged});
     return true;
   }));
   DAYBOOK_TRY(refusals.check());

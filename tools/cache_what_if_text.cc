@@ -64,7 +64,7 @@ void WhatIfReport::keep(Row row) {
 }
 
 void WhatIfReport::add(const replay::WhatIfCall& call, const replay::MoneyRange& spent,
-                       const replay::CacheRates& rates, const replay::CacheRates& changed_rates) {
+                       const replay::CacheRates& rates, const ChangedRates& changed) {
   ++calls_;
   spent_ += spent;
   rebuilt_calls_ += call.call->evidence == schema::Evidence::rebuilt ? 1 : 0;
@@ -80,11 +80,11 @@ void WhatIfReport::add(const replay::WhatIfCall& call, const replay::MoneyRange&
   contradicted_ += contradicted ? 1 : 0;
   const std::uint64_t output = call.call->usage.output.value_or(0);
   const auto before = replay::cost_of(call.recorded, output, rates);
-  auto after = replay::cost_of(call.changed, output, changed_rates);
+  auto after = replay::cost_of(call.changed, output, changed.call);
   const auto pings =
-      replay::cost_of(reading(call.ping_tokens), call.pings * replay::kPingTokens, changed_rates);
+      replay::cost_of(reading(call.ping_tokens), call.pings * replay::kPingTokens, changed.pinged);
   const auto summary =
-      replay::cost_of(reading(call.summary_input), call.summary_output, changed_rates);
+      replay::cost_of(reading(call.summary_input), call.summary_output, changed.call);
   const bool priced = before && after && pings && summary;
   Row row{call.call->session, call.call->version, call.recorded, call.changed, {}, priced};
   if (priced) {

@@ -17,9 +17,14 @@ class WhatIfReport {
   void skip() { ++skipped_; }
   /// A policy that `calls` of those compared cannot be simulated for, and why.
   void note(const std::string& reason, std::uint64_t calls);
+  /// What a call costs under the policy, and the pings before it, which are another call's.
+  struct ChangedRates {
+    replay::CacheRates call;
+    replay::CacheRates pinged;
+  };
   /// `spent`: what the call cost as it was recorded.
   void add(const replay::WhatIfCall& call, const replay::MoneyRange& spent,
-           const replay::CacheRates& rates, const replay::CacheRates& changed_rates);
+           const replay::CacheRates& rates, const ChangedRates& changed);
 
   void add_late(const replay::LatePings& late, const replay::CacheRates& changed_rates);
 

@@ -221,6 +221,10 @@ class Walk {
     std::error_code error;
     const fs::path path(given);
     const auto status = fs::status(path, error);
+    if (status.type() == fs::file_type::none) {
+      found_.unread.push_back({given, error.message()});
+      return {};
+    }
     if (!fs::exists(status)) {
       return fail(ErrorCode::not_found, fmt::format("{} does not exist: name a log file or a "
                                                     "folder that holds some",

@@ -8,6 +8,7 @@
 #include "tests/support/cli.h"
 #include "tests/support/journal_events.h"
 #include "tests/support/temp_dir.h"
+#include "tests/tools/both_ways.h"
 
 using namespace daybook;
 using journal::Batch;
@@ -372,6 +373,37 @@ std::string two_hours(const char* model) {
             "\n";
   }
   return text;
+}
+
+TEST_CASE("pings are paid at the price of the model whose prompt they read") {
+  Cli cli;
+  const tests::TempDir folder;
+  std::string prices;
+  for (const auto& [model, read] : {std::pair("one", 1), std::pair("other", 3)}) {
+    prices += fmt::format(
+        "[[price]]\nprovider = \"anthropic\"\nmodels = [\"{}\"]\ninput = 10\n"
+        "cache_read = {}\ncache_write_5m = 12\noutput = 50\n",
+        model, read);
+  }
+  tests::write_file(folder.path() / "prices.toml", prices);
+  std::string text;
+  const std::string usage = tests::claude_usage_json(0, 0, 10'000, 20);
+  const auto call = [&](const char* id, const char* time, const char* model) {
+    text += prompt_line("s1", time) + tests::claude_answer(id, time, usage, model);
+  };
+  call("m1", "10:00:00", "one");
+  call("m2", "10:00:05", "other");
+  call("m3", "10:20:05", "one");
+  tests::write_file(folder.path() / "s1.jsonl", text);
+  CHECK(cli.run({"import", folder.str("s1.jsonl")}).code == 0);
+  const tests::CliRun run = cli.run(
+      {"cache", "--what-if", "keep-warm=3600", "--prices", folder.str("prices.toml"), "--json"});
+  INFO(run.out << run.err);
+  const Json total = tests::json_lines(run.out).at(0);
+  // Behind the second call at 270, 540, 810 and 1,080 s: 10,000 tokens at $3 and one at $50.
+  CHECK(total["pings"] == 4);
+  CHECK(total["recorded_usd"] == "0.363");
+  CHECK(total["changed_usd"] == "0.4832");
 }
 
 TEST_CASE("what pings would win back behind a gap of hours is told") {

@@ -40,6 +40,16 @@ TEST_CASE("passed over: a log is found whatever its first lines hold") {
   }
 }
 
+TEST_CASE("passed over: a path that cannot be looked at is unread, and may well exist") {
+  const TempDir dir;
+  std::filesystem::create_symlink("round", dir.path() / "round");
+  Cli cli;
+  const CliRun run = cli.run({"cost", dir.str("round")});
+  CHECK(run.code == 10);
+  CHECK_THAT(run.err, Contains("Too many levels of symbolic links"));
+  CHECK(cli.run({"cost", dir.str("none")}).code == 3);
+}
+
 TEST_CASE("passed over: a file without any record is named, an empty one is not") {
   const TempDir dir;
   write_file(dir.path() / "a.jsonl", repeated(R"({"a":1})", 3));
