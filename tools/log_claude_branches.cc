@@ -94,11 +94,10 @@ void ClaudeBranches::go_on_from(std::string_view parent) {
   if (branches_.size() > kMostBranches) branches_.erase(branches_.begin());
 }
 
-void ClaudeBranches::clear() {
-  branches_.clear();
-  places_.clear();
-  place_order_.clear();
+void ClaudeBranches::begin_anew() {
+  branches_.erase(current_);
   current_ = ++last_;
+  branches_.emplace(current_, Branch{});
   shared_ = 0;
 }
 

@@ -34,8 +34,8 @@ class ClaudeBranches {
   /// Goes there, and, when answers follow it, makes another branch of what is up to it. Lines of
   /// parallel results hang on different ones of one answer's: they make none.
   void go_on_from(std::string_view parent);
-  /// Nothing of what came before is sent any more.
-  void clear();
+  /// Nothing of what came before in this branch is sent any more.
+  void begin_anew();
 
   /// Of what a request sent that ends at `slot`.
   struct Sent {

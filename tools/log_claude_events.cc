@@ -199,9 +199,7 @@ void ClaudeSession::user(const ClaudeLine& line, Origin& origin) {
   if (line.summary) {
     close();
     if (!compaction_) {
-      compaction_.emplace();
-      compaction_->origin = origin;
-      compaction_->uuid = line.uuid.text();
+      start_compaction(line, origin);
     } else {
       log_.keep("user", schema::ImportReason::metadata, "the summary of a compaction", origin);
     }
@@ -318,6 +316,15 @@ void ClaudeSession::unknown_outcomes(Origin& origin) {
 
 // ------------------------------------------------------------------------------ compaction
 
+/// What its branch held before is no longer sent.
+void ClaudeSession::start_compaction(const ClaudeLine& line, Origin& origin) {
+  compaction_.emplace();
+  compaction_->origin = origin;
+  compaction_->uuid = line.uuid.text();
+  branches_.go_to(line.logical_parent.raw());
+  branches_.begin_anew();
+}
+
 void ClaudeSession::boundary(const ClaudeLine& line, Origin& origin) {
   close();
   const auto before = line.compact["preTokens"].count();
@@ -330,22 +337,18 @@ void ClaudeSession::boundary(const ClaudeLine& line, Origin& origin) {
     return;
   }
   commit_compaction("");
-  compaction_.emplace();
-  compaction_->origin = origin;
-  compaction_->uuid = line.uuid.text();
+  start_compaction(line, origin);
   compaction_->event.trigger = line.compact["trigger"].text();
   if (before) compaction_->event.tokens_before = *before;
   if (after) compaction_->event.tokens_after = *after;
 }
 
-/// What came before the boundary is no longer sent.
 void ClaudeSession::commit_compaction(std::string_view summary) {
   if (!compaction_) return;
   if (!summary.empty()) compaction_->event.summary = reading_.sink().content(summary);
   Compaction done = std::move(*compaction_);
   compaction_.reset();
   log_.add(std::move(done.event), done.origin, "compaction", done.uuid);
-  branches_.clear();
 }
 
 void ClaudeSession::finish() {

@@ -49,6 +49,7 @@ ClaudeLine::ClaudeLine(JsonSpan record) {
         break;
       case 17:
         if (is_key(key, "isApiErrorMessage")) api_error = value.is_true();
+        if (is_key(key, "logicalParentUuid")) logical_parent = value;
         break;
       default:
         break;

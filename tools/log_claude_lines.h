@@ -17,6 +17,7 @@ struct ClaudeLine {
   JsonSpan type;
   JsonSpan uuid;
   JsonSpan parent;
+  JsonSpan logical_parent;  // of a boundary, which has no other
   JsonSpan session;
   JsonSpan timestamp;
   JsonSpan version;

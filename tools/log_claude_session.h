@@ -108,6 +108,7 @@ class ClaudeSession {
   void tool_result(JsonSpan block, Origin& origin);
   void attach_persisted(schema::ToolCompletedT& completed, const std::string& call_id);
   void unknown_outcomes(Origin& origin);
+  void start_compaction(const ClaudeLine& line, Origin& origin);
   void commit_compaction(std::string_view summary);
   /// What a line adds to the branch that it belongs to.
   void add_message(const ClaudeLine& line);
