@@ -1,6 +1,7 @@
 #include "replay/cache_report.h"
 
 #include <algorithm>
+#include <set>
 
 namespace daybook::replay {
 namespace {
@@ -88,11 +89,13 @@ void CacheReport::add(const CallVerdict& verdict, const CallMoney& money) {
   session.read += verdict.read;
   session.lost += lost_here;
   session.waste += money.wasted();
+  if (!money.priced) session.unpriced_tokens += lost_here;
+  std::set<const CacheSum*> met;  // a call counts once in each
   for (std::size_t i = 0; i < verdict.lost.size(); ++i) {
     const CachePortion& portion = verdict.lost[i];
     for (CacheSum* sum :
          {&by_cause[portion.causes], &by_introduced[introduced_by(verdict, portion)]}) {
-      ++sum->calls;
+      sum->calls += met.insert(sum).second ? 1 : 0;
       sum->tokens += portion.tokens;
       sum->waste += money.waste[i].point;
       if (!money.priced) sum->unpriced_tokens += portion.tokens;

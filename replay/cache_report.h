@@ -37,6 +37,7 @@ struct SessionSum {
   std::uint64_t input = 0;
   std::uint64_t read = 0;
   std::uint64_t lost = 0;
+  std::uint64_t unpriced_tokens = 0;  // of those lost
   MoneyRange total;
   MoneyRange waste;
   std::set<schema::Evidence> evidence;

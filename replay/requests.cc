@@ -152,6 +152,11 @@ Result<std::optional<RebuiltRequest>> Rebuilder::take(const journal::Entry& entr
     DAYBOOK_TRY(engine::evolve(state_, *entry.event, entry.bytes));
     return std::nullopt;
   }
+  if (event->evidence() != schema::Evidence::exact) {
+    // Of an imported one nobody knows what was sent.
+    DAYBOOK_TRY(engine::evolve(state_, *entry.event, entry.bytes));
+    return std::nullopt;
+  }
   const Codec* codec = engine::find_codec(text_of(event->provider_kind()));
   if (codec == nullptr) {
     return fail(ErrorCode::unsupported,

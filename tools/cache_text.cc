@@ -38,10 +38,17 @@ namespace {
 
 constexpr std::size_t kCausesShown = 20;
 
+/// What of the lost tokens has no price is in no sum.
+std::string priced_part(const replay::MoneyRange& waste, std::uint64_t tokens,
+                        std::uint64_t unpriced) {
+  if (unpriced == 0) return waste.shown();
+  return unpriced == tokens ? "unpriced" : waste.shown() + " + unpriced";
+}
+
 /// Of tokens: nobody knows what those cost that were not reported.
 std::string waste_text(const CacheSum& sum) {
   if (sum.tokens == 0) return "not known";
-  return sum.unpriced_tokens == sum.tokens ? "unpriced" : sum.waste.shown();
+  return priced_part(sum.waste, sum.tokens, sum.unpriced_tokens);
 }
 
 template <class Key>
@@ -58,8 +65,9 @@ std::string meaning_of(const replay::CauseSet& causes) {
   if (causes.relation == replay::CauseSet::Relation::sole) {
     return std::string(info_of(causes.leaves.front()).meaning);
   }
-  return causes.relation == replay::CauseSet::Relation::joint ? "each of them suffices"
-                                                              : "the evidence does not say which";
+  return causes.relation == replay::CauseSet::Relation::joint
+             ? "each of them alone would have lost it"
+             : "the evidence does not say which";
 }
 
 std::string kind_of(const replay::CauseSet& causes) {
@@ -181,7 +189,7 @@ void print_cache_report(Context& context, const CacheReport& report) {
       evidence += (evidence.empty() ? "" : ", ") + std::string(evidence_name(each));
     }
     sessions.add({name, evidence, grouped(sum.calls), grouped(sum.input), grouped(sum.read),
-                  grouped(sum.lost), sum.waste.shown()});
+                  grouped(sum.lost), priced_part(sum.waste, sum.lost, sum.unpriced_tokens)});
   }
   sessions.print(context.out, context.columns, context.colour());
   if (!report.costly().empty()) {
@@ -246,6 +254,7 @@ void print_cache_json(std::ostream& out, const CacheReport& report, std::uint64_
     line.member("lost", sum.lost);
     write_money(line, "total_usd", sum.total);
     write_money(line, "waste_usd", sum.waste);
+    line.member("unpriced_tokens", sum.unpriced_tokens);
     line.key("evidence").begin_array();
     for (const auto each : sum.evidence) line.value(evidence_name(each));
     out << line.end_array().end_object().text() << '\n';

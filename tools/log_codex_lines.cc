@@ -253,7 +253,8 @@ std::string codex_tool(JsonSpan item) {
 }
 
 std::optional<std::uint64_t> codex_searches(JsonSpan item) {
-  if (!item["type"].is("web_search_call")) return {};
+  // The latter in the output of `codex exec --json`.
+  if (!item["type"].is("web_search_call") && !item["type"].is("web_search")) return {};
   const JsonSpan action = item["action"]["type"];
   if (!action.is_string()) return 0;
   return action.is("search") ? std::optional<std::uint64_t>(1) : std::nullopt;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace daybook::tools {
 namespace {
@@ -556,11 +557,17 @@ void CodexThread::exec_line(const CodexLine& line, const LogRecord& record, Orig
       if (made.tokens.billed()) {
         reading_.note("usage of whole turns: calls within them are not told apart");
         count(std::move(made), line, origin);
+        counted_->response.searches = std::exchange(exec_searches_, {});
         return;
       }
     }
   }
   const JsonSpan item = line.payload["item"];
+  if (line.kind.is("item.completed")) {
+    if (const auto searches = codex_searches(item)) {
+      exec_searches_ = exec_searches_.value_or(0) + *searches;
+    }
+  }
   if (line.kind.is("item.completed") && item["type"].is("agent_message") &&
       !reading_.usage_only()) {
     last_answer_ = item["text"].text();

@@ -138,6 +138,7 @@ class CodexThread {
   std::set<std::string> answered_;
   std::map<std::string, Ended> ended_;
   std::optional<CodexTokens> exec_total_;
+  std::optional<std::uint64_t> exec_searches_;  // of the turn
   Origin last_origin_;
 };
 

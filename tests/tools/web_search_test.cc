@@ -120,5 +120,24 @@ TEST_CASE("web searches: an item that does not say what it did leaves the number
   CHECK(pages.json({"cost"}).back()["authority"]["derived"] == 1);
 }
 
+TEST_CASE("web searches: the output of codex exec tells them, too, for a whole turn") {
+  const std::string usage = R"({"input_tokens":1000,"cached_input_tokens":400,"output_tokens":20})";
+  const auto searched = [](const char* action) {
+    return fmt::format(
+        R"({{"type":"item.completed","item":{{"type":"web_search","action":{{"type":"{}"}}}}}})"
+        "\n",
+        action);
+  };
+  BothWays log("exec.jsonl", R"({"type":"thread.started","thread_id":"9e01"})"
+                             "\n" +
+                                 searched("search") + searched("open_page") + searched("search") +
+                                 R"({"type":"turn.completed","usage":)" + usage + "}\n");
+  const auto rows = log.json({"cost", "--by", "tool"});
+  REQUIRE(rows.size() > 1);
+  CHECK(rows[0]["tool"] == "web_search");
+  CHECK(rows[0]["web_searches"] == 2);
+  CHECK(rows[0]["without_web_searches"] == 1);
+}
+
 }  // namespace
 }  // namespace daybook::tests
