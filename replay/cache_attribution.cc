@@ -131,6 +131,21 @@ CacheAttributor::Shared CacheAttributor::predecessor(const CacheCall& call) cons
   return now > before ? best : nullptr;
 }
 
+/// Whether a transcript lets a request go on from one that was larger: then it was another request,
+/// made of something that the transcript does not show.
+bool CacheAttributor::is_refuted(const CallVerdict& verdict) {
+  const CacheCall& call = *verdict.call;
+  const CacheCall* before = verdict.baseline.get();
+  if (call.evidence != schema::Evidence::rebuilt || !verdict.measured || before == nullptr ||
+      !before->input() || verdict.input >= *before->input()) {
+    return false;
+  }
+  // Reasoning that is no longer sent makes a request smaller, too.
+  const auto strips = [](const CacheSegment& segment) { return segment.stripped != Digest{}; };
+  return common_prefix(before->segments, call.segments) == before->segments.size() &&
+         std::ranges::none_of(before->segments, strips);
+}
+
 /// A call of another chain with the same beginning, cut to it.
 CacheAttributor::Shared CacheAttributor::shared_beginning(const CacheCall& call) const {
   const CacheRules& rules = book_.rules(call);
@@ -162,9 +177,37 @@ CacheAttributor::Shared CacheAttributor::shared_beginning(const CacheCall& call)
   return cut;
 }
 
-CacheAttributor::Baseline CacheAttributor::baseline_of(const CacheCall& call) {
-  if (auto before = predecessor(call)) return {std::move(before), false};
+CacheAttributor::Baseline CacheAttributor::baseline_of(const CacheCall& call, Shared before) const {
+  if (before != nullptr) return {std::move(before), false};
   return {shared_beginning(call), true};
+}
+
+/// Where branches take turns, a call waited for the answer that it goes on from, and not for the
+/// lines of the others.
+void CacheAttributor::bound_start(CacheCall& call, const Shared& before) {
+  if (before != nullptr && call.evidence == schema::Evidence::rebuilt) {
+    Chain& chain = chains_[chain_key(call.session, call.lineage)];
+    const bool whole = common_prefix(before->segments, call.segments) == before->segments.size();
+    const bool other = !chain.calls.empty() && chain.calls.back() != before;
+    chain.turns = chain.turns || (whole && other);
+    if (chain.turns) {
+      call.not_before = before->end;
+      return;
+    }
+  }
+  bounds_.narrow(call);
+}
+
+/// The chain's latest call that left something where this one reads.
+CacheAttributor::Shared CacheAttributor::last_in_scope(const CacheCall& call) const {
+  const auto found = chains_.find(chain_key(call.session, call.lineage));
+  if (found == chains_.end()) return nullptr;
+  const CacheRules& rules = book_.rules(call);
+  const auto& calls = found->second.calls;
+  const auto last = std::find_if(calls.rbegin(), calls.rend(), [&](const Shared& each) {
+    return same_scope(*each, call, rules);
+  });
+  return last == calls.rend() ? nullptr : *last;
 }
 
 std::string CacheAttributor::provider_hint(const CacheCall& call) const {
@@ -178,9 +221,17 @@ std::string CacheAttributor::provider_hint(const CacheCall& call) const {
 
 void CacheAttributor::attribute(CallVerdict& verdict, const Baseline& baseline) {
   const CacheCall& call = *verdict.call;
-  CacheTrial trial(*baseline.call, call, book_, store_, scale_, baseline.cold, bytes_);
+  const bool elsewhere = !baseline.cold && !same_scope(*baseline.call, call, book_.rules(call));
+  const Shared own = elsewhere ? last_in_scope(call) : nullptr;
+  CacheTrial trial(*baseline.call, call, book_, store_, scale_, baseline.cold, bytes_, own.get());
   TrialResult result = trial.run();
   verdict.causes = std::move(result.causes);
+  const auto gap = verdict.gap();
+  for (CacheCause& cause : verdict.causes) {
+    const bool time = cause.leaf == Leaf::ttl || cause.leaf == Leaf::ttl_by_generation;
+    const RuleRange life{verdict.life_s, verdict.life_s};
+    if (time && gap && !baseline.cold) cause.detail = expiry_detail(*gap, life);
+  }
   verdict.predicted = result.predicted;
   verdict.lost = std::move(result.lost);
   verdict.contradicted = result.contradicted;
@@ -213,9 +264,22 @@ void CacheAttributor::by_figures(CallVerdict& verdict) {
   verdict.fresh = verdict.input - verdict.read - verdict.lost_tokens();
 }
 
+/// Behind a change of the model and back it is the use before the change that matters.
+void CacheAttributor::note_last_use(CallVerdict& verdict) const {
+  const CacheCall& call = *verdict.call;
+  const bool same = same_scope(*verdict.baseline, call, book_.rules(call));
+  Shared own = same ? nullptr : last_in_scope(call);
+  const CacheCall& used = own == nullptr ? *verdict.baseline : *own;
+  verdict.since = used.sent();
+  verdict.life_s = book_.rules(used)
+                       .life_s(used.marks.empty() ? schema::CacheTtl::none : used.marks.back().ttl)
+                       .least;
+}
+
 CallVerdict CacheAttributor::take(CacheCall given) {
-  bounds_.narrow(given);
-  completer_.complete(given, scale_.tokens_per_byte());
+  completer_.complete(given);
+  Shared before = given.evidence == schema::Evidence::usage_only ? nullptr : predecessor(given);
+  bound_start(given, before);
   CallVerdict verdict;
   verdict.call = std::make_shared<const CacheCall>(std::move(given));
   const CacheCall& call = *verdict.call;
@@ -228,17 +292,11 @@ CallVerdict CacheAttributor::take(CacheCall given) {
     by_figures(verdict);
     return verdict;
   }
-  const Baseline baseline = baseline_of(call);
+  const Baseline baseline = baseline_of(call, std::move(before));
   const bool begins = baseline.call == nullptr || baseline.cold;
   if (begins && !has_lost_track(call)) verdict.fresh_leaf = Leaf::cold;
   if (!baseline.cold) verdict.baseline = baseline.call;
-  if (verdict.baseline != nullptr) {
-    const auto& marks = verdict.baseline->marks;
-    verdict.since = verdict.baseline->sent();
-    verdict.life_s = book_.rules(*verdict.baseline)
-                         .life_s(marks.empty() ? schema::CacheTtl::none : marks.back().ttl)
-                         .least;
-  }
+  if (verdict.baseline != nullptr) note_last_use(verdict);
   if (verdict.measured && !call.segments.empty()) {
     const Prompt prompt = layout(call, book_.rules(call), {});
     // The figure for a marker goes first: providers count a few tokens behind the last one.
@@ -248,8 +306,12 @@ CallVerdict CacheAttributor::take(CacheCall given) {
     }
     scale_.pin(prompt, prompt.points.size() - 1, verdict.input);
   }
-  if (baseline.call != nullptr && verdict.measured) attribute(verdict, baseline);
-  if (call.evidence == schema::Evidence::rebuilt) compare_with_figures(verdict);
+  if (is_refuted(verdict)) {
+    by_figures(verdict);
+  } else {
+    if (baseline.call != nullptr && verdict.measured) attribute(verdict, baseline);
+    if (call.evidence == schema::Evidence::rebuilt) compare_with_figures(verdict);
+  }
   DAYBOOK_CHECK(verdict.read + verdict.lost_tokens() <= verdict.input);
   verdict.fresh = verdict.input - verdict.read - verdict.lost_tokens();
   remember(verdict);
@@ -291,7 +353,7 @@ bool CacheAttributor::has_lost_track(const CacheCall& call) const {
 
 void CacheAttributor::adopt(CacheCall copy) {
   bounds_.narrow(copy);
-  completer_.complete(copy, scale_.tokens_per_byte());
+  completer_.complete(copy);
   if (copy.evidence != schema::Evidence::exact) ladder_.adopt(copy, book_.rules(copy));
   if (copy.evidence == schema::Evidence::usage_only) return;
   if (!copy.input()) return pass(copy);

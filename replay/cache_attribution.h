@@ -77,11 +77,15 @@ class CacheAttributor {
   };
   struct Trial;
 
-  Baseline baseline_of(const CacheCall& call);
+  Baseline baseline_of(const CacheCall& call, Shared before) const;
+  void bound_start(CacheCall& call, const Shared& before);
+  Shared last_in_scope(const CacheCall& call) const;
   static Shared open_branch(const std::vector<Shared>& pool, const CacheCall& call);
   Shared predecessor(const CacheCall& call) const;
+  static bool is_refuted(const CallVerdict& verdict);
   Shared shared_beginning(const CacheCall& call) const;
   void by_figures(CallVerdict& verdict);
+  void note_last_use(CallVerdict& verdict) const;
   void attribute(CallVerdict& verdict, const Baseline& baseline);
   void compare_with_figures(CallVerdict& verdict);
   void pass(const CacheCall& call);
@@ -96,6 +100,7 @@ class CacheAttributor {
   TokenScale scale_;  // its points belong to one model each
   struct Chain {
     std::deque<Shared> calls;  // the latest, newest last
+    bool turns = false;        // branches that take turns: its lines do not follow each other
     std::uint64_t used = 0;    // clock of the last use
   };
   std::map<std::string, Chain> chains_;  // by session and lineage

@@ -10,6 +10,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::size_t kRungsKept = 256;
 constexpr std::size_t kChainsKept = 4096;
+constexpr std::size_t kModelsKept = 16;  // of a chain
 /// A context that is smaller than this share of the one before was cut, not edited.
 constexpr std::uint64_t kDropPercent = 60;
 
@@ -97,6 +98,13 @@ std::vector<Leaf> CacheLadder::certain_causes(const Step& last, const Step& now)
   return certain;
 }
 
+/// Of a call that changes the model: the chain's latest one that had it; null: none.
+const CacheLadder::Step* CacheLadder::own_before(const Chain& chain, const Step& now) {
+  if (chain.last.model == now.model) return nullptr;
+  const auto found = chain.by_model.find(now.model);
+  return found == chain.by_model.end() ? nullptr : &found->second;
+}
+
 CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCall& call) const {
   const Step& last = chain.last;
   const std::uint64_t read = call.read();
@@ -109,13 +117,24 @@ CauseSet CacheLadder::explain(const Chain& chain, const Step& now, const CacheCa
   const bool cut = now.input * 100 < last.input * kDropPercent;
   auto certain = certain_causes(last, now);
   if (call.after_compaction) {
-    if (!nothing) return CauseSet::sole(Leaf::compaction);
+    if (!nothing && certain.empty() && possible.empty()) return CauseSet::sole(Leaf::compaction);
     // What precedes the messages was not compacted, and not read either. How much of it that is no
     // figure says.
     auto leaves = certain.empty() ? leaves_of({"P2", "P3", "P5", "P6", "P8", "U1"}) : certain;
     leaves.insert(leaves.end(), possible.begin(), possible.end());
     leaves.push_back(Leaf::compaction);
     return CauseSet::of(CauseSet::Relation::one_of, std::move(leaves));
+  }
+  const Step* own = own_before(chain, now);
+  if (own != nullptr && own->cached > read + slack) {
+    // What this model had left itself was there, or was lost for a reason of its own.
+    const Expiry its_own = expiry_of(*own, now);
+    possible.insert(possible.end(), its_own.leaves.begin(), its_own.leaves.end());
+    if (!its_own.sure) {
+      for (const Leaf leaf : leaves_of({"E3", "P2", "P3", "P4", "P5", "P6", "P8", "S1", "U1"})) {
+        possible.push_back(leaf);
+      }
+    }
   }
   if (!certain.empty()) {
     // What is no longer sent was lost to no clock.
@@ -253,6 +272,9 @@ void CacheLadder::remember(Chain& chain, const Step& now, const CacheCall& call)
   if (read != 0 && (chain.floor == 0 || read < chain.floor)) chain.floor = read;
   chain.any = true;
   chain.last = now;
+  if (chain.by_model.size() < kModelsKept || chain.by_model.contains(now.model)) {
+    chain.by_model.insert_or_assign(now.model, now);
+  }
   if (std::ranges::find(chain.rungs, now.cached) == chain.rungs.end()) {
     chain.rungs.push_back(now.cached);
   }
@@ -283,24 +305,17 @@ bool CacheLadder::contradicts(const Chain& chain, const Step& now, const CacheCa
   return more;
 }
 
-/// The last end of an earlier call that a request of so many tokens may have kept; 0: none.
-std::uint64_t CacheLadder::rung_below(const Chain& chain, std::uint64_t tokens) {
-  std::uint64_t best = 0;
-  for (const std::uint64_t rung : chain.rungs) {
-    if (rung < tokens) best = std::max(best, rung);
-  }
-  return best;
-}
-
 /// What the call before left is what its own rules let it leave.
 void CacheLadder::find_losses(Finding& finding, const Chain& chain, const Step& now,
                               const CacheCall& call) const {
   const Step& last = chain.last;
   const CacheRules& rules = *last.rules;
   const std::uint64_t read = std::min(call.read(), now.input);
-  finding.since = last.sent;
+  const Step* own = own_before(chain, now);
+  const Step& used = own == nullptr ? last : *own;
+  finding.since = used.sent;
   finding.expired = expiry_of(last, now).leaves;
-  finding.life_s = rules.life_s(last.ttl).least;
+  finding.life_s = used.rules->life_s(used.ttl).least;
   const std::uint64_t common = std::min(last.cached, now.input);
   if (!call.usage.cache_read) {
     finding.reusable = servable(common, rules);
@@ -333,15 +348,10 @@ void CacheLadder::find_losses(Finding& finding, const Chain& chain, const Step& 
   }
   const bool decided = causes.relation != CauseSet::Relation::one_of;
   const bool shorter = now.input < last.cached && !call.after_compaction && !rest && !short_of_it;
-  const std::uint64_t kept = decided && shorter ? servable(rung_below(chain, now.input), rules) : 0;
-  if (kept > read && kept < finding.reusable) {
-    // What is no longer sent was lost to no clock.
-    auto leaves = causes.leaves;
-    for (const Leaf leaf : leaves_of({"E2", "E3", "P4.deleted"})) leaves.push_back(leaf);
-    finding.lost.emplace_back(std::move(causes), kept - read);
-    finding.lost.emplace_back(CauseSet::of(CauseSet::Relation::one_of, std::move(leaves)),
-                              finding.reusable - kept);
-    return;
+  if (decided && shorter) {
+    // What is no longer sent was lost to no clock, and from where on that is no figure says.
+    for (const Leaf leaf : leaves_of({"E2", "E3", "P4.deleted"})) causes.leaves.push_back(leaf);
+    causes = CauseSet::of(CauseSet::Relation::one_of, std::move(causes.leaves));
   }
   finding.lost.emplace_back(std::move(causes), lost);
 }

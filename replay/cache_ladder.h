@@ -77,6 +77,7 @@ class CacheLadder {
   struct Chain {
     bool any = false;
     Step last;
+    std::map<std::string, Step> by_model;  // the latest with each
     std::uint64_t floor = 0;  // what precedes the first message, as far as a read has shown
     std::vector<std::uint64_t> rungs;
     std::uint64_t used = 0;
@@ -84,12 +85,12 @@ class CacheLadder {
     std::map<std::string, std::uint64_t> shared;
   };
 
+  static const Step* own_before(const Chain& chain, const Step& now);
   CauseSet explain(const Chain& chain, const Step& now, const CacheCall& call) const;
   static Expiry expiry_of(const Step& last, const Step& now);
   static std::vector<Leaf> certain_causes(const Step& last, const Step& now);
   static CauseSet rounding(std::uint64_t lost, const Step& last, const Step& now,
                            const CacheCall& call);
-  static std::uint64_t rung_below(const Chain& chain, std::uint64_t tokens);
   static CauseSet too_short(const Step& last, const Step& now, const CacheCall& call);
   void find_losses(Finding& finding, const Chain& chain, const Step& now,
                    const CacheCall& call) const;

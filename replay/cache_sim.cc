@@ -11,8 +11,6 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 /// No entry of any known provider lives longer.
 constexpr std::int64_t kLongestLife_s = std::int64_t{7} * 86'400;
-/// Before anything was measured.
-constexpr double kTokensPerByte = 0.27;
 /// Tokens between two known points can be this share of their distance off.
 constexpr double kSpread = 0.35;
 

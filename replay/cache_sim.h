@@ -61,6 +61,9 @@ struct TokenCount {
   std::uint64_t most = 0;
 };
 
+/// Where nothing was measured.
+inline constexpr double kTokensPerByte = 0.27;
+
 /// Tokens at the points of prompts, learnt from the totals that one model reported.
 class TokenScale {
  public:

@@ -66,9 +66,10 @@ std::vector<CacheSegment> continued(std::span<const CacheSegment> old,
 
 CacheTrial::CacheTrial(const CacheCall& before, const CacheCall& now, const CacheRuleBook& book,
                        const CacheStore& store, const TokenScale& scale, bool cold,
-                       const SegmentBytes& bytes)
+                       const SegmentBytes& bytes, const CacheCall* own)
     : before_(before),
       now_(now),
+      own_(own),
       rules_(book.rules(now)),
       before_rules_(book.rules(before)),
       store_(store),
@@ -122,6 +123,7 @@ void CacheTrial::find_causes() {
   // Nothing was there that could expire, or be found by a marker.
   if (too_short_) return;
   find_time_causes();
+  note_own_expiry();
   const bool marked =
       before_rules_.lookup == CacheLookup::markers && rules_.lookup == CacheLookup::markers;
   if (marked && now_.evidence == schema::Evidence::exact) {
@@ -132,6 +134,22 @@ void CacheTrial::find_causes() {
     causes_.push_back(
         {Leaf::marker_ttl_flip, "lifetime of what was written", std::nullopt, std::nullopt});
   }
+}
+
+/// What the chain left where this call reads may have expired while it was elsewhere.
+void CacheTrial::note_own_expiry() {
+  const bool noted = std::ranges::any_of(causes_, [](const CacheCause& cause) {
+    return cause.leaf == Leaf::ttl || cause.leaf == Leaf::ttl_by_generation;
+  });
+  if (own_ == nullptr || noted) return;
+  const auto gap = gap_between(own_->sent(), now_.sent());
+  if (!gap) return;
+  const RuleRange life =
+      rules_.life_s(own_->marks.empty() ? schema::CacheTtl::none : own_->marks.back().ttl);
+  const Expiry expired = expiry(*gap, own_->end, now_.sent(), life);
+  if (!expired.decided()) return;
+  causes_.push_back(
+      {expired.leaves.front(), expiry_detail(*gap, life), std::nullopt, std::nullopt});
 }
 
 void CacheTrial::find_time_causes() {
@@ -452,8 +470,9 @@ CachePortion CacheTrial::portion(std::uint64_t level, std::uint64_t tokens) {
     if ((any & (Mask{1} << std::min(i, kMostCauses - 1))) != 0) leaves.push_back(causes_[i].leaf);
   }
   DAYBOOK_CHECK(!leaves.empty());
-  // With one smallest set every member is worth the same; so it is taken to be with several.
-  return CachePortion::of(CauseSet::of(CauseSet::Relation::joint, std::move(leaves)), tokens);
+  // Where each of several repairs would do, none of them is the cause.
+  const auto relation = least.size() > 1 ? CauseSet::Relation::one_of : CauseSet::Relation::joint;
+  return CachePortion::of(CauseSet::of(relation, std::move(leaves)), tokens);
 }
 
 std::vector<CachePortion> CacheTrial::split(std::uint64_t from, std::uint64_t ideal) {

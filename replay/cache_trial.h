@@ -18,10 +18,11 @@ struct TrialResult {
 
 class CacheTrial {
  public:
-  /// `cold`: the baseline is only the beginning that two chains have in common.
+  /// `cold`: the baseline is only the beginning that two chains have in common. `own`: where the
+  /// baseline left something elsewhere, what the chain last left where the call reads, if anything.
   CacheTrial(const CacheCall& before, const CacheCall& now, const CacheRuleBook& book,
-             const CacheStore& store, const TokenScale& scale, bool cold,
-             const SegmentBytes& bytes);
+             const CacheStore& store, const TokenScale& scale, bool cold, const SegmentBytes& bytes,
+             const CacheCall* own = nullptr);
 
   TrialResult run();
 
@@ -32,6 +33,7 @@ class CacheTrial {
   void find_marker_cause();
   void find_time_causes();
   void note_expiry(const CacheEntry& entry);
+  void note_own_expiry();
   bool may_be_dead();
   void choose_world();
   std::vector<CacheWorld> worlds() const { return worlds_of(rules_, open_expiry_); }
@@ -52,6 +54,7 @@ class CacheTrial {
 
   const CacheCall& before_;
   const CacheCall& now_;
+  const CacheCall* own_;
   const CacheRules& rules_;
   const CacheRules& before_rules_;
   const CacheStore& store_;

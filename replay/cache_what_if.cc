@@ -434,7 +434,7 @@ void CacheReplay::adopt(const CacheCall& copy) {
 void WhatIf::adopt(CacheCall copy) {
   if (!copy.input() || copy.segments.empty()) return;
   bounds_.narrow(copy);
-  completer_.complete(copy, recorded_.tokens_per_byte());
+  completer_.complete(copy);
   recorded_.adopt(copy);
   changed_.adopt(copy);
 }
@@ -442,7 +442,7 @@ void WhatIf::adopt(CacheCall copy) {
 std::optional<WhatIfCall> WhatIf::take(CacheCall call) {
   if (!call.input() || call.segments.empty()) return std::nullopt;
   bounds_.narrow(call);
-  completer_.complete(call, recorded_.tokens_per_byte());
+  completer_.complete(call);
   WhatIfCall made;
   made.call = std::make_shared<const CacheCall>(std::move(call));
   WhatIfCall as_recorded;

@@ -56,7 +56,7 @@ struct WhatIfCall {
   std::uint64_t pings = 0;  // before the call
   std::uint64_t ping_tokens = 0;
   std::shared_ptr<const CacheCall> pinged;  // the call whose prompt they read; null: none
-  std::uint64_t summary_input = 0;  // of a summary made before the call
+  std::uint64_t summary_input = 0;          // of a summary made before the call
   std::uint64_t summary_output = 0;
 };
 

@@ -295,11 +295,15 @@ void CallFold::finish(const schema::Event& event) {
   call.id = {event.id()->hi(), event.id()->lo()};
   call.version = event.version();
   if (event.provenance() != nullptr) call.again = !told_.insert(call.id).second;
-  if (const auto found = compactions_.find(call.lineage); found != compactions_.end()) {
+  if (const auto found = compactions_.find(call.lineage);
+      found != compactions_.end() && !call.again) {
+    behind_compaction_[call.id] = found->second;
+    compactions_.erase(found);
+  }
+  if (const auto found = behind_compaction_.find(call.id); found != behind_compaction_.end()) {
     call.after_compaction = true;
     call.compacted_from = found->second.from;
     call.compacted_to = found->second.to;
-    compactions_.erase(found);
   }
   visit_(std::move(call));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -177,6 +178,7 @@ class CallFold {
   LeadTime lead_;
   std::vector<Uuid> goes_on_from_;  // by the latest line of another thread's history
   std::set<Uuid> told_;  // calls of an imported session: a log that grew may tell one again
+  std::map<Uuid, Compaction> behind_compaction_;  // of them, those that follow one
 };
 
 }  // namespace daybook::replay

@@ -22,8 +22,8 @@ struct HugePages {
     constexpr std::size_t kPage = std::size_t{2} << 20;
     const std::size_t bytes = count * sizeof(T);
     const bool large = bytes >= kPage;
-    void* made = large ? std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage)
-                       : std::malloc(bytes);
+    void* made =
+        large ? std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage) : std::malloc(bytes);
     if (made == nullptr) throw std::bad_alloc();
     // A wish: without such pages the others serve.
     if (large) ::madvise(made, bytes, MADV_HUGEPAGE);

@@ -97,7 +97,7 @@ TEST_CASE("calls of a transcript share their segments, completed ones too") {
     CacheCall call = call_of(list, "anthropic", "claude-opus-5");
     call.evidence = schema::Evidence::rebuilt;
     call.usage.input_total = 5'000 + 100 * static_cast<std::uint64_t>(i);
-    completer.complete(call, 0.25);
+    completer.complete(call);
     REQUIRE(call.segments.size() == list.size() + 1);
     CHECK(call.segments.front().area == CacheArea::tools);
     CHECK(call.marks.back().segment + 1 == call.segments.size());
