@@ -205,6 +205,7 @@ void CallFold::requested(const schema::Event& event, const schema::ModelRequeste
   call.evidence = it.evidence();
   call.head = copy(it.head());
   call.base_version = it.base();
+  goes_on_ = it.shared() > 0;
   if (call.lineage.empty()) call.goes_on_from = std::move(goes_on_from_);
   call.request_version = event.version();
   if (it.changed() != nullptr) {
@@ -295,8 +296,10 @@ void CallFold::finish(const schema::Event& event) {
   call.id = {event.id()->hi(), event.id()->lo()};
   call.version = event.version();
   if (event.provenance() != nullptr) call.again = !told_.insert(call.id).second;
+  // One that goes on from what was sent before is of a branch that was not compacted.
+  const bool other = is_log() && goes_on_;
   if (const auto found = compactions_.find(call.lineage);
-      found != compactions_.end() && !call.again) {
+      found != compactions_.end() && !call.again && !other) {
     behind_compaction_[call.id] = found->second;
     compactions_.erase(found);
   }

@@ -168,6 +168,7 @@ class CallFold {
   Visitor visit_;
   std::shared_ptr<const CallSession> session_;
   std::optional<Call> open_;
+  bool goes_on_ = false;  // its request begins with messages of an earlier one
   std::unordered_map<std::uint64_t, RequestSegments> requests_;  // by version, the latest few
   std::vector<std::uint64_t> kept_;  // versions in requests_, oldest first
   struct Compaction {

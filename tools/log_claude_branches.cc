@@ -15,7 +15,7 @@ std::uint64_t hash_of(std::string_view text) {
   return xxh3_64(as_bytes(text));
 }
 
-std::size_t common_prefix(const std::vector<BlobRef>& a, const std::vector<BlobRef>& b) {
+std::size_t common_prefix(std::span<const BlobRef> a, std::span<const BlobRef> b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
                                   a.begin());
 }
@@ -61,19 +61,13 @@ bool ClaudeBranches::is_here(const Place& place) const {
   return std::equal(there.begin(), end, here.begin());
 }
 
-void ClaudeBranches::leave_for(std::uint32_t branch) {
-  const auto& from = branches_.at(current_).messages;
-  shared_ = std::min(shared_, common_prefix(from, branches_.at(branch).messages));
-  current_ = branch;
-}
-
 bool ClaudeBranches::is_elsewhere(std::string_view parent) const {
   const Place* place = find(parent);
   return place != nullptr && !is_here(*place);
 }
 
 void ClaudeBranches::go_to(std::string_view parent) {
-  if (is_elsewhere(parent)) leave_for(find(parent)->branch);
+  if (is_elsewhere(parent)) current_ = find(parent)->branch;
 }
 
 void ClaudeBranches::go_on_from(std::string_view parent) {
@@ -90,7 +84,7 @@ void ClaudeBranches::go_on_from(std::string_view parent) {
                        [&](std::size_t answer) { return answer < keep; });
   const std::uint32_t number = ++last_;
   branches_.emplace(number, std::move(made));
-  leave_for(number);
+  current_ = number;
   if (branches_.size() > kMostBranches) branches_.erase(branches_.begin());
 }
 
@@ -98,19 +92,28 @@ void ClaudeBranches::begin_anew() {
   branches_.erase(current_);
   current_ = ++last_;
   branches_.emplace(current_, Branch{});
-  shared_ = 0;
 }
 
-ClaudeBranches::Sent ClaudeBranches::sent(const Slot& slot) const {
+std::span<const BlobRef> ClaudeBranches::up_to(const Slot& slot) const {
   const auto found = branches_.find(slot.branch);
   if (found == branches_.end()) return {};
   const auto& messages = found->second.messages;
-  const std::size_t count = std::min(slot.index, messages.size());
+  return std::span(messages).first(std::min(slot.index, messages.size()));
+}
+
+ClaudeBranches::Sent ClaudeBranches::sent(const Slot& slot) const {
+  const auto messages = up_to(slot);
   Sent made;
-  made.shared = std::min(shared_, count);
-  made.appended.assign(messages.begin() + static_cast<std::ptrdiff_t>(made.shared),
-                       messages.begin() + static_cast<std::ptrdiff_t>(count));
+  made.shared = common_prefix(sent_, messages);
+  const auto rest = messages.subspan(made.shared);
+  made.appended.assign(rest.begin(), rest.end());
   return made;
+}
+
+void ClaudeBranches::set_sent(const Slot& slot) {
+  const Sent latest = sent(slot);
+  sent_.resize(latest.shared);
+  sent_.insert(sent_.end(), latest.appended.begin(), latest.appended.end());
 }
 
 }  // namespace daybook::tools

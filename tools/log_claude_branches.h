@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -44,7 +45,7 @@ class ClaudeBranches {
   };
   Sent sent(const Slot& slot) const;
   /// The latest request is the one that ends there.
-  void set_sent(const Slot& slot) { shared_ = slot.index; }
+  void set_sent(const Slot& slot);
 
  private:
   struct Branch {
@@ -56,17 +57,17 @@ class ClaudeBranches {
     std::size_t count = 0;  // messages up to it
   };
 
+  /// The messages before an answer; none of a branch that was given up.
+  std::span<const BlobRef> up_to(const Slot& slot) const;
   Branch& here() { return branches_[current_]; }
   const Place* find(std::string_view uuid) const;
   /// Whether the current branch begins with what is up to the place.
   bool is_here(const Place& place) const;
-  void leave_for(std::uint32_t branch);
 
   std::map<std::uint32_t, Branch> branches_;  // by age
   std::uint32_t current_ = 0;
   std::uint32_t last_ = 0;
-  /// Messages of the current branch that the latest request began with.
-  std::size_t shared_ = 0;
+  std::vector<BlobRef> sent_;                        // by the latest request
   std::unordered_map<std::uint64_t, Place> places_;  // by hash of the uuid
   std::deque<std::uint64_t> place_order_;
 };

@@ -1,5 +1,7 @@
 // Transcripts whose calls do not simply follow each other: branches that take turns, models that
 // change and change back, histories that are replaced.
+#include <algorithm>
+
 #include "tests/tools/both_ways.h"
 
 namespace daybook::tests {
@@ -85,6 +87,21 @@ TEST_CASE("branches: a compaction ends its own branch, wherever the line before 
   int lost = 0;
   for (const auto& [cause, tokens] : found) lost += tokens;
   CHECK(lost - found.at("E3") == 2'003);
+}
+
+TEST_CASE("branches: what follows the compaction of another branch was not compacted") {
+  Transcript log;
+  log.says(0, "", "p").answers(5, "p", "a0", 0, 20'000);
+  log.says(10, "a0", "pa").answers(15, "pa", "a1", 20'000, 4'000);
+  log.says(20, "a0", "pb").answers(25, "pb", "b1", 20'000, 1'000);
+  log.compacts(30, "a1", "sum");
+  log.says(40, "b1", "pb2").answers(45, "pb2", "b2", 20'500, 1'000);
+  log.says(50, "sum", "pa2").answers(55, "pa2", "a2", 15'000, 2'000);
+  const Causes found = causes_of(log).transcript;
+  const bool compacted = std::ranges::any_of(
+      found, [](const auto& item) { return item.first.find("E2") != std::string::npos; });
+  CHECK(compacted);
+  CHECK(found.at("one_of{P3,P5,P6,U1}") == 500);
 }
 
 TEST_CASE("branches: a call waited for its own branch's answer, not for the others' lines") {
