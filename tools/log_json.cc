@@ -163,60 +163,73 @@ inline std::size_t short_string_end(std::string_view text, std::size_t at) {
 
 #endif
 
-/// Moves `at` behind the string that starts there; on false, to what is wrong. Escapes are not
-/// looked into: only whether a quote is escaped matters, and the backslashes before it tell.
-bool check_string(std::string_view text, std::size_t& at) {
-  const std::size_t start = ++at;
+/// Where checking has got to: behind what was checked, or, when not `good`, at what is wrong. By
+/// value, so that it stays in registers.
+struct Step {
+  std::size_t at = 0;
+  bool good = true;
+};
+
+/// A string that is not short, from behind its opening quote on. Escapes are not looked into: only
+/// whether a quote is escaped matters, and the backslashes before it tell.
+[[gnu::noinline]] Step check_long_string(std::string_view text, std::size_t at) {
+  const std::size_t start = at;
 #ifdef __SSE2__
-  if (const std::size_t end = short_string_end(text, at); end != std::string_view::npos) {
-    at = end + 1;
-    return true;
-  }
-  if (kSkipBlocks(text, at)) {
-    if (text[at] != '"') return false;
-    ++at;
-    return true;
-  }
+  if (kSkipBlocks(text, at)) return text[at] == '"' ? Step{at + 1} : Step{at, false};
 #endif
   while (true) {
     while (at < text.size() && text[at] != '"' && static_cast<unsigned char>(text[at]) > 0x1f) {
       ++at;
     }
-    if (at >= text.size() || text[at] != '"') return false;
+    if (at >= text.size() || text[at] != '"') return {at, false};
     std::size_t before = at;
     while (before > start && text[before - 1] == '\\') --before;
     const bool escaped = ((at - before) & 1) != 0;
     ++at;
-    if (!escaped) return true;
+    if (!escaped) return {at};
   }
 }
 
-bool check_digits(std::string_view text, std::size_t& at) {
-  const std::size_t start = at;
-  while (at < text.size() && is_digit(text[at])) ++at;
-  return at > start;
+/// The string that starts at `at`.
+inline Step check_string(std::string_view text, std::size_t at) {
+  ++at;
+#ifdef __SSE2__
+  if (const std::size_t end = short_string_end(text, at); end != std::string_view::npos) {
+    return {end + 1};
+  }
+#endif
+  return check_long_string(text, at);
 }
 
-bool check_number(std::string_view text, std::size_t& at) {
+inline Step check_digits(std::string_view text, std::size_t at) {
+  const std::size_t start = at;
+  while (at < text.size() && is_digit(text[at])) ++at;
+  return {at, at > start};
+}
+
+inline Step check_number(std::string_view text, std::size_t at) {
   if (at < text.size() && text[at] == '-') ++at;
-  if (!check_digits(text, at)) return false;
-  if (at < text.size() && text[at] == '.' && !check_digits(text, ++at)) return false;
-  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-    ++at;
+  Step step = check_digits(text, at);
+  if (!step.good) return step;
+  if (step.at < text.size() && text[step.at] == '.') {
+    step = check_digits(text, step.at + 1);
+    if (!step.good) return step;
+  }
+  if (step.at < text.size() && (text[step.at] == 'e' || text[step.at] == 'E')) {
+    at = step.at + 1;
     if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
     return check_digits(text, at);
   }
-  return true;
+  return step;
 }
 
-bool check_word(std::string_view text, std::size_t& at, std::string_view word) {
-  if (!text.substr(at).starts_with(word)) return false;
-  at += word.size();
-  return true;
+inline Step check_word(std::string_view text, std::size_t at, std::string_view word) {
+  if (!text.substr(at).starts_with(word)) return {at, false};
+  return {at + word.size()};
 }
 
-bool check_scalar(std::string_view text, std::size_t& at) {
-  if (at >= text.size()) return false;
+inline Step check_scalar(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return {at, false};
   switch (text[at]) {
     case '"':
       return check_string(text, at);
@@ -231,16 +244,20 @@ bool check_scalar(std::string_view text, std::size_t& at) {
   }
 }
 
-/// Moves `at` to the value behind the key there.
-bool check_key(std::string_view text, std::size_t& at, std::string_view& key) {
-  if (at >= text.size() || text[at] != '"') return false;
-  const std::size_t start = at;
-  if (!check_string(text, at)) return false;
-  key = text.substr(start + 1, at - start - 2);
-  at = log_json::skip_space(text, at);
-  if (at >= text.size() || text[at] != ':') return false;
-  at = log_json::skip_space(text, at + 1);
-  return true;
+inline std::size_t behind_space(std::string_view text, std::size_t at) {
+  while (at < text.size() && is_space(text[at])) ++at;
+  return at;
+}
+
+/// To the value behind the key there.
+inline Step check_key(std::string_view text, std::size_t at, std::string_view& key) {
+  if (at >= text.size() || text[at] != '"') return {at, false};
+  const Step step = check_string(text, at);
+  if (!step.good) return step;
+  key = text.substr(at + 1, step.at - at - 2);
+  at = behind_space(text, step.at);
+  if (at >= text.size() || text[at] != ':') return {at, false};
+  return {behind_space(text, at + 1)};
 }
 
 }  // namespace
@@ -272,44 +289,51 @@ class JsonTapeWriter {
 
 namespace {
 
-/// Moves `at` behind the value there; on false, to what is wrong. Containers are kept on a stack
-/// of their own, so that no input can exhaust the thread's.
-bool check_value(std::string_view text, std::size_t& at, JsonTape* tape = nullptr) {
+/// The value at `at`. Containers are kept on a stack of their own, so that no input can exhaust the
+/// thread's.
+Step check_value(std::string_view text, std::size_t at, JsonTape* tape = nullptr) {
   std::array<char, kMostJsonNesting> open;
   std::size_t depth = 0;
   std::string_view key;
   JsonTapeWriter writer(tape, text);
+  const auto member = [&] {
+    const Step step = check_key(text, at, key);
+    at = step.at;
+    return step.good;
+  };
   while (true) {
     writer.begin(depth, key, at);
     if (at < text.size() && (text[at] == '{' || text[at] == '[')) {
-      if (depth == open.size()) return false;
+      if (depth == open.size()) return {at, false};
       const char end = text[at] == '{' ? '}' : ']';
-      at = log_json::skip_space(text, at + 1);
-      if (at >= text.size()) return false;
+      at = behind_space(text, at + 1);
+      if (at >= text.size()) return {at, false};
       if (text[at] != end) {
         open[depth++] = end;
         key = {};
-        if (end == '}' && !check_key(text, at, key)) return false;
+        if (end == '}' && !member()) return {at, false};
         continue;
       }
       ++at;
-    } else if (!check_scalar(text, at)) {
-      return false;
+    } else {
+      const Step step = check_scalar(text, at);
+      at = step.at;
+      if (!step.good) return step;
     }
     // A value is complete: close what it closes, or go to the next one.
     while (true) {
       writer.end(depth, at);
-      if (depth == 0) return true;
-      at = log_json::skip_space(text, at);
-      if (at >= text.size()) return false;
+      if (depth == 0) return {at};
+      at = behind_space(text, at);
+      if (at >= text.size()) return {at, false};
       if (text[at] != open[depth - 1]) break;
       --depth;
       ++at;
     }
-    if (text[at] != ',') return false;
-    at = log_json::skip_space(text, at + 1);
+    if (text[at] != ',') return {at, false};
+    at = behind_space(text, at + 1);
     key = {};
-    if (open[depth - 1] == '}' && !check_key(text, at, key)) return false;
+    if (open[depth - 1] == '}' && !member()) return {at, false};
   }
 }
 
@@ -401,26 +425,21 @@ char plain_escape(char c) {
 namespace log_json {
 
 std::size_t skip_space(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_space(text[at])) ++at;
-  return at;
+  return behind_space(text, at);
 }
 
 std::size_t skip_string(std::string_view text, std::size_t at) {
-  check_string(text, at);
-  return at;
+  return check_string(text, at).at;
 }
 
 std::size_t skip_value(std::string_view text, std::size_t at) {
-  if (text[at] != '{' && text[at] != '[') {
-    check_scalar(text, at);
-    return at;
-  }
+  if (text[at] != '{' && text[at] != '[') return check_scalar(text, at).at;
   // Brackets are known to match: only strings can hide them.
   std::size_t depth = 0;
   while (true) {
     const char c = text[at];
     if (c == '"') {
-      check_string(text, at);
+      at = check_string(text, at).at;
       continue;
     }
     ++at;
@@ -435,7 +454,9 @@ bool nests_too_deep(std::string_view text) {
   std::size_t depth = 0;
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] == '"') {
-      if (!check_string(text, at)) return false;
+      const Step step = check_string(text, at);
+      if (!step.good) return false;
+      at = step.at;
       continue;
     }
     if (text[at] == '{' || text[at] == '[') {
@@ -449,15 +470,15 @@ bool nests_too_deep(std::string_view text) {
 }
 
 JsonSpan::Start JsonSpan::start_of(std::string_view text, JsonTape* tape) {
-  std::size_t at = 0;
-  if (!check_value(text, at, tape)) return {JsonSpan(), at};
+  const auto [at, good] = check_value(text, 0, tape);
+  if (!good) return {JsonSpan(), at};
   return {tape == nullptr ? JsonSpan(text.substr(0, at)) : JsonSpan(*tape, 0), at};
 }
 
 std::optional<JsonSpan> JsonSpan::whole(std::string_view text, JsonTape* tape) {
   const std::size_t start = log_json::skip_space(text, 0);
-  std::size_t end = start;
-  if (!check_value(text, end, tape) || log_json::skip_space(text, end) != text.size()) return {};
+  const auto [end, good] = check_value(text, start, tape);
+  if (!good || behind_space(text, end) != text.size()) return {};
   return tape == nullptr ? JsonSpan(text.substr(start, end - start)) : JsonSpan(*tape, 0);
 }
 

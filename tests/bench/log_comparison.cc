@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kRuns = 5;
+constexpr int kRuns = 9;
 
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
   std::vector<char*> made;
