@@ -226,11 +226,12 @@ void CacheAttributor::attribute(CallVerdict& verdict, const Baseline& baseline) 
   CacheTrial trial(*baseline.call, call, book_, store_, scale_, baseline.cold, bytes_, own.get());
   TrialResult result = trial.run();
   verdict.causes = std::move(result.causes);
-  const auto gap = verdict.gap();
+  // Elsewhere the trial looks at what the baseline left.
+  const auto gap = own == nullptr ? std::nullopt : verdict.gap();
   for (CacheCause& cause : verdict.causes) {
     const bool time = cause.leaf == Leaf::ttl || cause.leaf == Leaf::ttl_by_generation;
     const RuleRange life{verdict.life_s, verdict.life_s};
-    if (time && gap && !baseline.cold) cause.detail = expiry_detail(*gap, life);
+    if (time && gap) cause.detail = expiry_detail(*gap, life);
   }
   verdict.predicted = result.predicted;
   verdict.lost = std::move(result.lost);

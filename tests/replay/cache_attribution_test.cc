@@ -145,6 +145,16 @@ TEST_CASE("life counts from start to start, whatever the answer took") {
   CHECK(cause(desk.send({"", {kA, kB, kC, kD}, 1000})) == CauseSet::sole(Leaf::ttl));
 }
 
+TEST_CASE("an entry's last use is whoever's it was") {
+  Desk desk;
+  desk.send({"", {kA}, 0});
+  desk.send({.lineage = "", .messages = {kA}, .at_s = 200, .session = "other"});
+  const auto late = desk.send({"", {kA, kB}, 600});
+  REQUIRE(late.causes.size() == 1);
+  CHECK(late.causes[0].leaf == Leaf::ttl);
+  CHECK(late.causes[0].detail == "400 s since the last use, lives 300 s");
+}
+
 TEST_CASE("entries of one hour outlive those of five minutes between them") {
   Desk desk;
   desk.send({"", {kA}, 0, 0, 0, 's', true});
