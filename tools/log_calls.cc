@@ -16,6 +16,7 @@
 
 #include "replay/copy_rule.h"
 #include "replay/huge_pages.h"
+#include "tools/log_parts.h"
 
 namespace daybook::tools {
 namespace {
@@ -493,12 +494,14 @@ class ThreadCalls : public LogSink {
 
 }  // namespace
 
-LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptions& options,
+LogReport scan_log_calls(std::span<const LogSource> files, const LogCallsOptions& options,
                          const std::function<void(replay::Call&&)>& visit) {
+  const std::vector<LogSource> sources = join_parts(files);
   // The largest first, each to whoever is free: the threads end together.
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return sources[i].size; });
+  std::ranges::stable_sort(order, std::greater{},
+                           [&](std::size_t i) { return own_size(sources[i]); });
   std::vector<std::optional<Result<LogReport>>> reports(sources.size());
   std::atomic<std::size_t> next = 0;
   std::atomic<std::uint64_t> bytes = 0;
@@ -513,6 +516,7 @@ LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptio
       reading.depth = Depth::usage;
       reading.finder = finder;
       reading.starts = options.starts;
+      reading.final = !source.continued;
       std::uint64_t told = 0;
       if (options.progress) {
         reading.progress = [&](std::uint64_t read) {
@@ -524,7 +528,8 @@ LogReport scan_log_calls(std::span<const LogSource> sources, const LogCallsOptio
       }
       reports[order[i]] = read_log(source, reading, sink);
       sink.flush();
-      if (options.progress) options.progress(bytes += source.size - std::min(told, source.size));
+      const std::uint64_t size = own_size(source);
+      if (options.progress) options.progress(bytes += size - std::min(told, size));
     }
   };
   std::vector<std::jthread> threads;

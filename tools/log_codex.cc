@@ -1,14 +1,11 @@
 // Codex rollouts: which thread each line belongs to.
 #include "tools/log_codex_thread.h"
 #include "tools/log_identity.h"
+#include "tools/log_parts.h"
 #include "tools/log_readers.h"
 
 namespace daybook::tools {
 namespace {
-
-/// Files of two sessions one after the other: the second header is no copied one when nothing
-/// says that the first thread was forked and it comes later than a fork's burst.
-constexpr std::int64_t kBurstNs = 1'000'000'000;
 
 class CodexReader : public RecordReader {
  public:
@@ -65,7 +62,9 @@ class CodexReader : public RecordReader {
       return;
     }
     if (origins.thread == thread_->id() || searched_) return;
-    if (!forked_ && line.at - first_at_ >= kBurstNs) {
+    // Files of two sessions one after the other: the second header is no copied one when nothing
+    // says that the first thread was forked and it comes later than a fork's burst.
+    if (!forked_ && line.at - first_at_ >= kCodexBurstNs) {
       thread_->finish();
       open(origins.thread);
       thread_->header(line, origins);
@@ -96,8 +95,22 @@ class CodexReader : public RecordReader {
   void recall(const CodexLine& line, const LogRecord& record) {
     if (!reading_.whole()) return;
     const Origin first(reading_, record, line.at);
+    bool any = false;
     reading_.recall(thread_->id(), first, [&](const LogRecord& earlier) {
+      any = true;
       thread_->take(CodexLine(earlier.value), earlier);
+    });
+    if (!any) take_settings(line);
+  }
+
+  /// Of a part that made no session, because it is only a header and settings, nothing is held.
+  void take_settings(const CodexLine& first) {
+    const auto log = codex_log(reading_.source(), reading_.options().finder, thread_->id());
+    if (!log) return;
+    visit_codex_lines(*log, [&](const CodexLine& line) {
+      if (line.at > first.at) return false;
+      thread_->take_setting(line);
+      return true;
     });
   }
 
@@ -111,14 +124,9 @@ class CodexReader : public RecordReader {
     return *thread_;
   }
 
-  /// rollout-YYYY-MM-DDThh-mm-ss-<thread>[_<rollout>].jsonl
   std::string named_by_file() const {
     reading_.report().by_name = true;
-    std::string name = reading_.source().file;
-    name = name.substr(0, name.find(".json"));
-    constexpr std::size_t kBefore = std::string_view("rollout-2026-01-01T00-00-00-").size();
-    if (name.starts_with("rollout-") && name.size() > kBefore) name = name.substr(kBefore);
-    return name.substr(0, name.find('_'));
+    return codex_thread_named(reading_.source().file);
   }
 
   LogReading& reading_;

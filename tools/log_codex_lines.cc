@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
 
 #include "schema/ids.h"
 #include "tools/log_codex_usage.h"
 #include "tools/log_file.h"
 #include "tools/log_identity.h"
+#include "tools/log_parts.h"
 
 namespace daybook::tools {
 namespace {
-
-constexpr std::int64_t kBurstNs = 1'000'000'000;
 
 /// Hashes of what names a line beyond doubt: ids that Codex gives once, and counters.
 void strong_hashes(const CodexLine& line, std::vector<std::uint64_t>& hashes) {
@@ -27,7 +27,7 @@ void strong_hashes(const CodexLine& line, std::vector<std::uint64_t>& hashes) {
 
 template <class Visit>
 void each_line(const LogSource& source, const Visit& visit) {
-  auto bytes = open_bytes(source.path);
+  auto bytes = open_log(source);
   if (!bytes) return;
   LineReader lines(**bytes);
   LogLine line;
@@ -166,7 +166,7 @@ ForeignPart foreign_part(const LogSource& source, const std::string& own_thread,
       met_foreign = true;
     }
     if (start == 0) return true;
-    in_burst = in_burst && line.at - start < kBurstNs;
+    in_burst = in_burst && line.at - start < kCodexBurstNs;
     if (in_burst || meta) found.burst_end = end;
     const bool figures = in_burst && line.kind.is("token_count");
     if (figures) found.figures_end = end;
@@ -178,6 +178,17 @@ ForeignPart foreign_part(const LogSource& source, const std::string& own_thread,
 
 }  // namespace
 
+std::optional<LogSource> codex_log(const LogSource& source, const LogFinder& finder,
+                                   const std::string& thread) {
+  auto found = finder ? finder(LogKind::codex, thread) : std::nullopt;
+  return found && found->path != source.path ? found : log_near(source, thread);
+}
+
+void visit_codex_lines(const LogSource& source,
+                       const std::function<bool(const CodexLine&)>& visit) {
+  each_line(source, [&](const CodexLine& line, std::uint64_t) { return visit(line); });
+}
+
 CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
                            const std::string& own_thread, const std::string& forked_from) {
   const ForeignPart foreign = foreign_part(source, own_thread, forked_from);
@@ -185,8 +196,7 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
   std::unordered_set<std::uint64_t> known;
   std::vector<std::uint64_t> hashes;
   for (const std::string& thread : foreign.threads) {
-    auto parent = finder ? finder(LogKind::codex, thread) : std::nullopt;
-    if (!parent || parent->path == source.path) parent = log_near(source, thread);
+    const auto parent = codex_log(source, finder, thread);
     if (!parent) {
       // The first one is the file that was copied, which holds what it copied itself.
       found.estimated = found.estimated || thread == foreign.threads.front();

@@ -1,6 +1,7 @@
 // Codex rollouts: one line, and where history that was copied from another file ends.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -10,6 +11,9 @@
 #include "tools/log_source.h"
 
 namespace daybook::tools {
+
+/// What a fork copies it writes at once.
+inline constexpr std::int64_t kCodexBurstNs = 1'000'000'000;
 
 struct CodexLine {
   explicit CodexLine(JsonSpan record);
@@ -33,6 +37,14 @@ struct CodexOrigins {
   std::string agent;  // the role of a subagent; else the program that started the thread
   std::optional<std::uint64_t> history_start;  // ordinal of the first line of its own
 };
+
+/// The log of a thread whose other log is `source`, or that is its parent: one that `finder` (may
+/// be empty) knows, or one that is named for it beside `source`.
+std::optional<LogSource> codex_log(const LogSource& source, const LogFinder& finder,
+                                   const std::string& thread);
+
+/// The lines of a log that can be read, until `visit` returns false.
+void visit_codex_lines(const LogSource& source, const std::function<bool(const CodexLine&)>& visit);
 
 /// Where copied history ends.
 struct CodexCopied {

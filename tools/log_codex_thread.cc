@@ -177,6 +177,20 @@ void CodexThread::take(const CodexLine& line, const LogRecord& record) {
   }
 }
 
+void CodexThread::take_setting(const CodexLine& line) {
+  if (line.type.is("session_meta")) {
+    const CodexOrigins origins(line.payload);
+    if (origins.thread == id()) header(line, origins);
+  } else if (line.type.is("turn_context")) {
+    has_context_ = true;
+    settings(line.payload);
+  } else if (line.kind.is("thread_settings_applied")) {
+    settings(line.payload["thread_settings"]);
+  } else if (line.kind.is("task_started") || line.kind.is("turn_started")) {
+    explicit_turn_ = true;
+  }
+}
+
 /// Another thread's history: it sets model and counters, and later requests begin with it.
 void CodexThread::take_copied(const CodexLine& line, Origin& origin) {
   if (line.type.is("turn_context")) settings(line.payload);

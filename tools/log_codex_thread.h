@@ -21,6 +21,8 @@ class CodexThread {
   /// Lines before `end` are another thread's.
   void copied_until(CodexCopied copied) { copied_ = copied; }
 
+  /// A line from before what is taken, of which only what it sets counts.
+  void take_setting(const CodexLine& line);
   void take(const CodexLine& line, const LogRecord& record);
   void finish();
 

@@ -11,6 +11,8 @@
 #include <thread>
 #include <tuple>
 
+#include "tools/log_claude_lines.h"
+#include "tools/log_codex_lines.h"
 #include "tools/log_file.h"
 #include "tools/log_json.h"
 #include "tools/log_source.h"
@@ -24,6 +26,8 @@ namespace fs = std::filesystem;
 /// A file is looked through this far for a record that tells its kind: its first lines may be
 /// damaged, or tell nothing.
 constexpr std::uint64_t kMostProbedBytes = std::uint64_t{256} << 20;
+/// Of a transcript, for the line that its conversation begins with.
+constexpr std::uint64_t kMostBeforeConversation = std::uint64_t{256} << 10;
 /// The first lines are also looked at as the start of one value over many lines.
 constexpr int kMostDocumentLines = 25;
 
@@ -125,16 +129,33 @@ struct Probe {
   bool empty = true;
   bool gzip = false;
   bool whole = true;   // looked through to its end, or to what tells its kind
-  std::string thread;  // as LogSource has it
+  bool begun = false;  // what tells its thread was found, or will not be
+  std::string thread;  // these as LogSource has them
+  std::int64_t begun_at = 0;
+  bool goes_on = false;
 };
+
+/// What the conversation of a transcript begins with; titles and snapshots may come before it.
+void look_at_conversation(JsonSpan record, Probe& found) {
+  const ClaudeLine line(record);
+  if (!line.parent || !line.uuid.is_string()) return;
+  found.begun = true;
+  found.begun_at = line.at;
+  found.goes_on = line.parent.is_string() || line.logical_parent.is_string();
+  if (line.session.is_string()) found.thread = line.session.text() + '/' + line.agent.text();
+}
 
 void look_at_line(std::string_view text, JsonTape& tape, Probe& found) {
   text.remove_prefix(std::min(text.find('{'), text.size()));
   const auto start = JsonSpan::start_of(text, &tape);
   if (!start.value.is_object()) return;
-  found.kind = kind_of_record(start.value);
+  if (!found.kind) found.kind = kind_of_record(start.value);
+  if (found.kind == LogKind::claude_code) return look_at_conversation(start.value, found);
+  found.begun = found.kind.has_value();
   found.document = found.kind == LogKind::codex && is_codex_document(start.value);
-  if (found.kind == LogKind::codex) found.thread = codex_thread(start.value);
+  if (found.kind != LogKind::codex) return;
+  found.thread = codex_thread(start.value);
+  found.begun_at = CodexLine(start.value).at;
 }
 
 void look_at_beginning(std::string_view beginning, Probe& found) {
@@ -143,6 +164,7 @@ void look_at_beginning(std::string_view beginning, Probe& found) {
     found.kind = LogKind::codex;
     found.document = true;
   }
+  found.begun = found.kind.has_value();
 }
 
 Result<Probe> probe(const std::string& path) {
@@ -156,10 +178,12 @@ Result<Probe> probe(const std::string& path) {
   LogLine line;
   std::string beginning;
   JsonTape tape;
-  for (int i = 0; !found.kind; ++i) {
+  for (int i = 0; !found.begun; ++i) {
     found.whole = lines.read_bytes() < kMostProbedBytes;
     if (!found.whole) break;
+    if (found.kind && lines.read_bytes() >= kMostBeforeConversation) break;
     const auto got = lines.next(line);
+    if (!got && found.kind) break;
     if (!got) return fail(got.error());
     if (!*got) break;
     found.gzip = found.empty && line.text.starts_with("\x1f\x8b");
@@ -355,6 +379,8 @@ void add_candidate(const Candidate& candidate, const Result<Probe>& known, Disco
   source.plain = !known->compressed;
   source.document = known->document;
   source.thread = known->thread;
+  source.begun_at = known->begun_at;
+  source.goes_on = known->goes_on;
   source.size = known->size;
   source.file = logical_name(source.kind, source.path);
   found.sources.push_back(std::move(source));

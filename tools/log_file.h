@@ -25,6 +25,15 @@ class ByteSource {
   /// What there was on the disk when it was opened.
   virtual std::uint64_t disk_size() const { return 0; }
   virtual bool compressed() const { return false; }
+  /// Of several files that are read as one, the one that an offset lies in.
+  struct Part {
+    std::size_t number = 0;
+    std::uint64_t start = 0;  // its offset
+  };
+  virtual Part part_at(std::uint64_t offset) const {
+    (void)offset;
+    return {};
+  }
 };
 
 /// zstd is told by the first bytes. Errors: `not_found`, `permission`, `io`; damage inside a

@@ -26,7 +26,25 @@ void LogReading::begin_line(const LogLine& line) {
   }
   line_ = line.bytes;
   line_offset_ = line.offset;
+  if (told_ > 0) {
+    if (const auto part = bytes_.part_at(line.offset); part.number >= told_) {
+      report_ = {};
+      told_ = 0;
+      told_bytes_ = part.start;
+    }
+  }
   ++report_.lines;
+}
+
+void LogReading::end(std::uint64_t read, std::uint64_t committed) {
+  report_.bytes = read - told_bytes_;
+  report_.committed = committed - std::min(told_bytes_, committed);
+}
+
+std::pair<const std::string&, std::uint64_t> LogReading::place(std::uint64_t offset) const {
+  const auto part = bytes_.part_at(offset);
+  const LogSource& file = part.number == 0 ? source_ : source_.rest[part.number - 1];
+  return {file.path, offset - part.start};
 }
 
 void LogReading::end_line() {
@@ -48,7 +66,8 @@ void LogReading::damaged(std::uint64_t offset, std::string what) {
   if (!damaged_.insert(offset).second) return;
   ++report_.damaged;
   if (report_.damage.size() < kMostDamageListed) {
-    report_.damage.push_back({source_.path, offset, std::move(what)});
+    const auto [path, at] = place(offset);
+    report_.damage.push_back({path, at, std::move(what)});
   }
 }
 
@@ -58,7 +77,8 @@ void LogReading::unmapped(const std::string& type, std::uint64_t offset) {
   if (found != report_.types.end()) {
     ++found->count;
   } else if (report_.types.size() < kMostDamageListed) {
-    report_.types.push_back({type, 1, source_.path, offset});
+    const auto [path, at] = place(offset);
+    report_.types.push_back({type, 1, path, at});
   }
 }
 
@@ -439,8 +459,7 @@ Result<void> read_records(LogReading& reading, ByteSource& source, RecordReader&
   }
   if (reading.error()) return fail(*reading.error());
   reader.finish();
-  reading.report().committed = lines.committed();
-  reading.report().bytes = lines.read_bytes();
+  reading.end(lines.read_bytes(), lines.committed());
   if (reading.error()) return fail(*reading.error());
   return {};
 }

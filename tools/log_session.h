@@ -26,8 +26,9 @@ class Origin;
 /// The file being read, its sink and its report.
 class LogReading {
  public:
-  LogReading(const LogSource& source, const LogReadOptions& options, LogSink& sink)
-      : source_(source), options_(options), sink_(sink) {}
+  LogReading(const LogSource& source, const LogReadOptions& options, const ByteSource& bytes,
+             LogSink& sink)
+      : source_(source), options_(options), bytes_(bytes), sink_(sink), told_(source.told) {}
 
   const LogSource& source() const { return source_; }
   const LogReadOptions& options() const { return options_; }
@@ -47,6 +48,8 @@ class LogReading {
   void begin_line(const LogLine& line);
   /// Takes what is left of the line, whose bytes are not looked at after this.
   void end_line();
+  /// What was read up to `read` and in complete lines up to `committed`.
+  void end(std::uint64_t read, std::uint64_t committed);
   /// Digest of the file's bytes up to `end`, which must not lie behind the current line.
   Digest prefix(std::uint64_t end);
 
@@ -68,10 +71,16 @@ class LogReading {
   std::uint64_t occurrence(std::string_view key);
 
  private:
+  /// Of an offset: the file, and where in it.
+  std::pair<const std::string&, std::uint64_t> place(std::uint64_t offset) const;
+
   const LogSource& source_;
   const LogReadOptions& options_;
+  const ByteSource& bytes_;
   LogSink& sink_;
   LogReport report_;
+  std::size_t told_ = 0;          // files at the start that another source reports
+  std::uint64_t told_bytes_ = 0;  // in them
   std::optional<Error> error_;
   Digester digester_;
   JsonTape tape_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tools/log_parts.h"
 #include "tools/log_readers.h"
 #include "tools/log_restore.h"
 
@@ -64,11 +65,13 @@ void LogReport::add(const LogReport& other) {
 LogFinder finder_over(std::span<const LogSource> sources) {
   return [sources](LogKind kind, std::string_view log_session) -> std::optional<LogSource> {
     if (log_session.empty()) return {};
-    const auto says = [&](const LogSource& source) {
-      return source.kind == kind && source.thread == log_session;
-    };
-    const auto found = std::ranges::find_if(sources, says);
-    if (found != sources.end()) return *found;
+    // Of copies, the longest.
+    const LogSource* longest = nullptr;
+    for (const LogSource& source : sources) {
+      if (source.kind != kind || source.thread != log_session) continue;
+      if (longest == nullptr || whole_size(source) > whole_size(*longest)) longest = &source;
+    }
+    if (longest != nullptr) return *longest;
     for (const LogSource& source : sources) {
       if (source.kind != kind || !source.thread.empty()) continue;
       std::string_view stem = source.file;
@@ -82,14 +85,14 @@ LogFinder finder_over(std::span<const LogSource> sources) {
 }
 
 Result<LogReport> read_log(const LogSource& source, const LogReadOptions& options, LogSink& sink) {
-  auto bytes = source.plain ? open_plain(source.path, source.size) : open_bytes(source.path);
+  auto bytes = open_log(source);
   if (!bytes) return fail(bytes.error());
   return read_log_bytes(source, options, **bytes, sink);
 }
 
 Result<LogReport> read_log_bytes(const LogSource& source, const LogReadOptions& options,
                                  ByteSource& bytes, LogSink& sink) {
-  LogReading reading(source, options, sink);
+  LogReading reading(source, options, bytes, sink);
   std::unique_ptr<RecordReader> reader;
   switch (source.kind) {
     case LogKind::claude_code:

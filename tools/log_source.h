@@ -28,14 +28,24 @@ std::string_view name_of(LogKind kind);
 /// One logical file: of twins (plain and compressed, active and archived) the one that counts.
 struct LogSource {
   LogKind kind = LogKind::claude_code;
-  std::string path;                // what is opened
-  std::string file;                // logical name: without its place and its compression
-  std::string thread;              // of Codex: whose it says it is; "": its name must tell
+  std::string path;  // what is opened
+  std::string file;  // logical name: without its place and its compression
+  /// Whose it says it is. Of Codex a thread, "": its name must tell. Of Claude Code the session and
+  /// the agent ("SESSION/AGENT", "SESSION/") that its conversation begins with.
+  std::string thread;
+  std::int64_t begun_at = 0;       // UTC ns, by the line that tells its thread; 0: it has no time
+  bool goes_on = false;            // of Claude Code: that line names one before it
   bool document = false;           // one JSON value, not lines
   std::uint64_t size = 0;          // bytes on disk
   bool compressed = false;         // zstd, told by its first bytes
   bool plain = false;              // told by them, too
   std::vector<std::string> twins;  // other paths that hold the same log
+
+  // As join_parts() sets them.
+  std::vector<LogSource> rest;  // the files that hold how it goes on, in order: read with it as one
+  std::uint64_t until = 0;      // of one that others follow: read up to there; 0: to its end
+  std::size_t told = 0;         // of all these files, how many of the first another source has too
+  bool continued = false;       // another source holds what follows
 };
 
 /// Why of a SkippedFile without a byte.

@@ -1,200 +1,213 @@
-// What the readers stand on: lines, markers, JSON that strict parsers refuse, times.
-#include <array>
-#include <catch2/catch.hpp>
-#include <random>
-#include <string>
-#include <vector>
+// Which files are parts of one log, and what is told of them.
+#include "tools/log_parts.h"
 
-#include "tools/log_file.h"
-#include "tools/log_identity.h"
-#include "tools/log_json.h"
-#include "tools/log_scan.h"
+#include <fmt/format.h>
+#include <zstd.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/temp_dir.h"
+#include "tests/tools/codex_counters.h"
+#include "tests/tools/log_reading.h"
 
 namespace daybook::tests {
 namespace {
 
-using tools::JsonSpan;
+using Paths = std::vector<std::string>;
 
-/// Gives `step` bytes at a time.
-class Dripping : public tools::ByteSource {
- public:
-  Dripping(std::string bytes, std::size_t step) : bytes_(std::move(bytes)), step_(step) {}
-  Result<std::size_t> read(char* into, std::size_t size) override {
-    const std::size_t given = std::min({size, step_, bytes_.size() - at_});
-    bytes_.copy(into, given, at_);
-    at_ += given;
-    return given;
+/// The names of the files of each source, in order; "+" stands before those that others tell.
+std::vector<Paths> joined(const TempDir& dir) {
+  std::vector<Paths> made;
+  for (const tools::LogSource& source : tools::join_parts(discovered({dir.str()}).sources)) {
+    Paths& files = made.emplace_back();
+    const auto add = [&](const tools::LogSource& file) {
+      files.push_back((files.size() < source.told ? "+" : "") +
+                      file.path.substr(dir.str().size() + 1));
+    };
+    add(source);
+    for (const tools::LogSource& file : source.rest) add(file);
   }
-  std::uint64_t consumed() const override { return at_; }
-
- private:
-  std::string bytes_;
-  std::size_t step_;
-  std::size_t at_ = 0;
-};
-
-constexpr std::array<std::string_view, 2> kMarkers = {"\"assistant\"", "\"token_count\""};
-
-std::string random_text(std::mt19937& random, std::size_t size) {
-  std::string text;
-  while (text.size() < size) {
-    switch (random() % 9) {
-      case 0:
-        text += "\"assistant\"";
-        break;
-      case 1:
-        text += "\"token_count\"";
-        break;
-      case 2:
-        text += "\\\"assistant\\\"";
-        break;
-      case 3:
-        text += '\n';
-        break;
-      default:
-        text += std::string(random() % 40, "assitn\"_tokec"[random() % 13]);
-    }
-  }
-  return text;
+  std::ranges::sort(made);
+  return made;
 }
 
-TEST_CASE("markers are found where a plain search finds them") {
-  const tools::MarkerScan scan(kMarkers);
-  std::mt19937 random(7);
-  for (int i = 0; i < 2000; ++i) {
-    const std::string text = random_text(random, random() % 400);
-    std::size_t expected = std::string::npos;
-    for (const auto marker : kMarkers) expected = std::min(expected, text.find(marker));
-    CHECK(scan.find(text) == expected);
-  }
+std::string claude_line(int number, int parent, const std::string& session,
+                        const std::string& more = "") {
+  const auto uuid = [&](int n) { return fmt::format(R"("{}-{}")", session, n); };
+  return fmt::format(
+      R"({{"parentUuid":{},"sessionId":"{}","type":"user","uuid":{},)"
+      R"("timestamp":"2026-10-01T10:00:{:02}.000Z",{}"message":{{"role":"user","content":"go"}}}})"
+      "\n",
+      parent == 0 ? "null" : uuid(parent), session, uuid(number), number, more);
 }
 
-TEST_CASE("lines and matching lines are the same whatever pieces the bytes come in") {
-  const tools::MarkerScan scan(kMarkers);
-  std::mt19937 random(11);
-  for (int i = 0; i < 60; ++i) {
-    const std::string text = random_text(random, random() % 3000);
-    std::vector<std::string> lines;
-    std::size_t at = 0;
-    while (at < text.size()) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      lines.push_back(text.substr(at, end - at));
-      at = end + 1;
-    }
-    for (const std::size_t step : {1ul, 7ul, 100ul, 100000ul}) {
-      Dripping all(text, step);
-      tools::LineReader reader(all);
-      tools::LogLine line;
-      std::vector<std::string> read;
-      while (reader.next(line).value()) {
-        CHECK(text.substr(line.offset, line.text.size()) == line.text);
-        read.emplace_back(line.text);
-      }
-      CHECK(read == lines);
-      Dripping again(text, step);
-      tools::LineReader matching(again);
-      std::vector<std::string> matched;
-      const tools::Prefilter find = [&](std::string_view some) { return scan.find(some); };
-      while (matching.next_match(find, line).value()) matched.emplace_back(line.text);
-      std::vector<std::string> expected;
-      for (const auto& one : lines) {
-        if (scan.find(one) != std::string::npos) expected.push_back(one);
-      }
-      CHECK(matched == expected);
-    }
-  }
+/// Lines `from` to before `to`, each the child of the one before it.
+std::string claude_lines(int from, int to, const std::string& session) {
+  std::string made;
+  for (int i = from; i < to; ++i) made += claude_line(i, i - 1, session);
+  return made;
 }
 
-TEST_CASE("only complete lines are committed") {
-  const std::string text = "\xef\xbb\xbf{}\r\n{\"a\":1}\n{\"half\":";
-  const auto bytes = tools::bytes_of(text);
-  tools::LineReader reader(*bytes);
-  tools::LogLine line;
-  REQUIRE(reader.next(line).value());
-  CHECK(line.text == "{}");
-  CHECK(line.offset == 3);
-  REQUIRE(reader.next(line).value());
-  CHECK(reader.committed() == 15);
-  REQUIRE(reader.next(line).value());
-  CHECK_FALSE(line.complete);
-  CHECK(reader.committed() == 15);
-  CHECK_FALSE(reader.next(line).value());
+std::string codex_line(int second, const std::string& type, const std::string& payload) {
+  return fmt::format(R"({{"timestamp":"2026-10-02T10:00:{:02}.000Z","type":"{}","payload":{}}})"
+                     "\n",
+                     second, type, payload);
 }
 
-TEST_CASE("JSON is told from what is not, without a stack") {
-  for (const auto* good : {"{}", "[]", " {\"a\":[1,2,{\"b\":null}]} ", "\"x\\\"y\"", "-1.5e+3",
-                           "{\"a\":\"\\ud83d\"}", "true"}) {
-    INFO(good);
-    CHECK(JsonSpan::whole(good).has_value());
-  }
-  for (const auto* bad : {"", "{", "{\"a\"}", "{\"a\":}", "[1,]", "{\"a\":1,}", "{}{}", "\"x",
-                          "\"\\", "nul", "1.", "{\"a\":1]", "{a:1}", "\"\n\""}) {
-    INFO(bad);
-    CHECK_FALSE(JsonSpan::whole(bad).has_value());
-  }
-  const std::string deep(100'000, '[');
-  CHECK_FALSE(JsonSpan::whole(deep).has_value());
-  CHECK_FALSE(JsonSpan::whole(std::string("{\"a\":\"\0\"}", 9)).has_value());
+std::string codex_header(int second, const std::string& thread) {
+  return codex_line(second, "session_meta", fmt::format(R"({{"id":"{}","cwd":"/p"}})", thread));
 }
 
-TEST_CASE("members, items, text and counts") {
-  const auto value = *JsonSpan::whole(
-      R"({"a" : {"b":[1, "2" , 3.0]}, "s":"x\u00e9\ud83d\ude00\n\ud83d!", "n":-4, "a2":null})");
-  std::vector<std::uint64_t> counts;
-  value["a"]["b"].items([&](JsonSpan item) { counts.push_back(item.count().value()); });
-  CHECK(counts == std::vector<std::uint64_t>{1, 2, 3});
-  CHECK(value["s"].text() == "x\xc3\xa9\xf0\x9f\x98\x80\n\xef\xbf\xbd!");
-  CHECK_FALSE(value["n"].count().has_value());
-  CHECK(value["n"].integer() == -4);
-  CHECK(value["a2"].is_null());
-  CHECK_FALSE(value["none"]);
-  CHECK(JsonSpan::whole("\"a\xff\"")->text() == "a\xef\xbf\xbd");
+/// A response of 100 more tokens.
+std::string codex_answer(int number) {
+  return codex_line(2 * number, "response_item",
+                    R"({"type":"message","role":"assistant","content":[]})") +
+         codex_line(
+             2 * number + 1, "event_msg",
+             codex_token_count(codex_usage(100 * number, 0, 10 * number), codex_usage(100, 0, 10)));
 }
 
-/// Everything that can be reached, as text.
-std::string walked(JsonSpan value) {
-  if (value.is_object()) {
-    std::string out = "{";
-    value.members([&](std::string_view key, JsonSpan member) {
-      out.append(key).append("=").append(walked(member)).append(";");
-    });
-    return out + "}";
-  }
-  if (value.is_array()) {
-    std::string out = "[";
-    value.items([&](JsonSpan item) { out += walked(item) + ","; });
-    return out + "]";
-  }
-  return std::string(value.raw());
+std::string rollout_name(const std::string& behind) {
+  return "rollout-2026-10-02T10-00-00-" + behind + ".jsonl";
 }
 
-TEST_CASE("a tape tells the same values as the text does") {
-  tools::JsonTape tape;
-  for (const auto* text :
-       {R"({"a":{"b":{"c":{"d":{"e":[1,{"f":2}]}}},"x":[]},"y":[[[[[3]]]],{}],"a":"\\\"z"})", "[]",
-        "{}", "7", R"([{"k":null},[true,"s"],{"m":{"n":[{"o":[0]}]}}])"}) {
-    INFO(text);
-    const auto plain = JsonSpan::whole(text);
-    const auto taped = JsonSpan::whole(text, &tape);
-    REQUIRE(plain.has_value());
-    REQUIRE(taped.has_value());
-    CHECK(taped->raw() == plain->raw());
-    CHECK(walked(*taped) == walked(*plain));
-  }
+TEST_CASE("parts of a transcript are one log, whatever they are called") {
+  const TempDir dir;
+  write_file(dir.path() / "c.jsonl", claude_lines(1, 4, "s"));
+  write_file(dir.path() / "a.jsonl", claude_lines(4, 6, "s"));
+  write_file(dir.path() / "b.jsonl", claude_lines(6, 9, "s"));
+  write_file(dir.path() / "other.jsonl", claude_lines(1, 4, "t"));
+  CHECK(joined(dir) == std::vector<Paths>{{"c.jsonl", "a.jsonl", "b.jsonl"}, {"other.jsonl"}});
 }
 
-TEST_CASE("times") {
-  CHECK(tools::log_time("1970-01-01T00:00:00Z") == 0);
-  CHECK(tools::log_time("2026-10-01T10:00:02.000Z") == 1'790'848'802'000'000'000);
-  CHECK(tools::log_time("2024-02-29T23:59:59.5+01:30") == 1'709'245'799'500'000'000);
-  CHECK_FALSE(tools::log_time("2026-13-01T00:00:00Z").has_value());
-  CHECK_FALSE(tools::log_time("yesterday").has_value());
-  CHECK_FALSE(tools::log_time("2026-02-29T00:00:00Z").has_value());
-  CHECK_FALSE(tools::log_time("2026-04-31T00:00:00Z").has_value());
-  CHECK(tools::log_time("2000-02-29T00:00:00Z").has_value());
-  CHECK_FALSE(tools::log_time("2026-10-01T10:00:02+24:00").has_value());
-  CHECK_FALSE(tools::log_time("2026-10-01T10:00:02-05:60").has_value());
-  CHECK_FALSE(tools::log_time("2026-10-01T10:00:02Zx").has_value());
+TEST_CASE("a part is found by the parent of its first line, also when that is not the last one") {
+  const TempDir dir;
+  // The rest begins before the first part ends: a rewind while an answer came.
+  write_file(dir.path() / "a.jsonl", claude_lines(1, 4, "s") + claude_line(7, 3, "s"));
+  write_file(dir.path() / "b.jsonl", claude_line(6, 2, "s") + claude_line(8, 6, "s"));
+  CHECK(joined(dir) == std::vector<Paths>{{"a.jsonl", "b.jsonl"}});
+}
+
+TEST_CASE("subagents, copies and logs whose beginning is gone go on from nothing") {
+  const TempDir dir;
+  write_file(dir.path() / "s.jsonl", claude_lines(1, 6, "s"));
+  write_file(dir.path() / "copy.jsonl", claude_lines(1, 6, "s"));
+  write_file(dir.path() / "shorter.jsonl", claude_lines(1, 4, "s"));
+  write_file(dir.path() / "agent-x.jsonl", claude_line(7, 0, "s", R"("agentId":"x",)"));
+  write_file(dir.path() / "late.jsonl", claude_lines(5, 8, "t"));
+  CHECK(joined(dir) ==
+        std::vector<Paths>{
+            {"agent-x.jsonl"}, {"copy.jsonl"}, {"late.jsonl"}, {"s.jsonl"}, {"shorter.jsonl"}});
+}
+
+TEST_CASE("a copy of a part is read behind what comes before it, which is told once") {
+  const TempDir dir;
+  write_file(dir.path() / "a.jsonl", claude_lines(1, 4, "s"));
+  write_file(dir.path() / "b.jsonl", claude_lines(4, 8, "s"));
+  write_file(dir.path() / "b-earlier.jsonl", claude_lines(4, 6, "s"));
+  const auto files = joined(dir);
+  CHECK(files == std::vector<Paths>{{"+a.jsonl", "b.jsonl"}, {"a.jsonl", "b-earlier.jsonl"}});
+}
+
+TEST_CASE("parts of a rollout are found by their names, one that begins in a whole log, too") {
+  const TempDir dir;
+  const std::string head = codex_header(1, "0a99");
+  write_file(dir.path() / rollout_name("0a99"), head + codex_answer(1));
+  write_file(dir.path() / rollout_name("0a99_3"), codex_answer(2) + codex_answer(3));
+  write_file(dir.path() / rollout_name("0a99_2"), codex_answer(4));
+  write_file(dir.path() / "whole.jsonl",
+             head + codex_answer(1) + codex_answer(2) + codex_answer(3) + codex_answer(4));
+  const std::string name = rollout_name("0a99");
+  CHECK(joined(dir) == std::vector<Paths>{{"+whole.jsonl", rollout_name("0a99_2")},
+                                          {"+whole.jsonl", rollout_name("0a99_3")},
+                                          {name},
+                                          {"whole.jsonl"}});
+  const Read read = figures_of({dir.str()});
+  CHECK(totals_of(read.calls) == Totals{4, 400, 0, 0, 40});
+}
+
+TEST_CASE("a part goes on from the one that ends before it, not from a copy of some of that") {
+  const TempDir dir;
+  const std::string third = codex_answer(3);
+  write_file(dir.path() / rollout_name("0a99"), codex_header(1, "0a99") + codex_answer(1));
+  write_file(dir.path() / rollout_name("0a99_2"), codex_answer(2) + third);
+  for (const std::string copy : {"0a99_1b", "0a99_2b"}) {
+    write_file(dir.path() / rollout_name(copy), third.substr(0, third.find('\n') + 1));
+  }
+  write_file(dir.path() / rollout_name("0a99_3"), codex_answer(4));
+  CHECK(totals_of(figures_of({dir.str()}).calls) == Totals{4, 400, 0, 0, 40});
+}
+
+TEST_CASE("none goes on from a line that is being written") {
+  const TempDir dir;
+  write_file(dir.path() / "a.jsonl", claude_lines(1, 4, "s") + R"({"parentUuid":"s-3","uu)");
+  write_file(dir.path() / "b.jsonl", claude_lines(4, 6, "s"));
+  CHECK(joined(dir) == std::vector<Paths>{{"a.jsonl"}, {"b.jsonl"}});
+  write_file(dir.path() / rollout_name("0a99"), codex_header(1, "0a99") + "{torn");
+  write_file(dir.path() / rollout_name("0a99_2"), codex_answer(1));
+  CHECK(joined(dir).size() == 4);
+}
+
+TEST_CASE(
+    "parts may be compressed, end without a line break, and hold damage, which is told once") {
+  const TempDir dir;
+  write_file(dir.path() / rollout_name("0a99"), codex_header(1, "0a99") + codex_answer(1));
+  std::string second = codex_answer(2) + "{torn\n" + codex_answer(3);
+  second.pop_back();
+  std::string packed(ZSTD_compressBound(second.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), second.data(), second.size(), 3));
+  const std::string name = rollout_name("0a99_2") + ".zst";
+  write_file(dir.path() / name, packed);
+  write_file(dir.path() / rollout_name("0a99_3"), codex_answer(4));
+  write_file(dir.path() / rollout_name("0a99_4"), codex_answer(5));
+  const Read read = figures_of({dir.str()});
+  CHECK(totals_of(read.calls) == Totals{5, 500, 0, 0, 50});
+  REQUIRE(read.report.damage.size() == 1);
+  CHECK(read.report.damaged == 1);
+  CHECK(read.report.damage[0].file == dir.str(name));
+  CHECK(read.report.damage[0].offset == codex_answer(2).size());
+  CHECK(read.report.calls == 5);
+  CHECK(read.report.notes == std::vector<std::string>{});
+}
+
+TEST_CASE("damage in what two parts go on from is told once") {
+  const TempDir dir;
+  write_file(dir.path() / rollout_name("0a99"),
+             codex_header(1, "0a99") + "{torn\n" + codex_answer(1));
+  write_file(dir.path() / rollout_name("0a99_2"), codex_answer(2));
+  write_file(dir.path() / rollout_name("0a99_3"), codex_answer(2) + codex_answer(3));
+  const Read read = figures_of({dir.str()});
+  CHECK(totals_of(read.calls) == Totals{3, 300, 0, 0, 30});
+  REQUIRE(read.report.damage.size() == 1);
+  CHECK(read.report.damage[0].file == dir.str(rollout_name("0a99")));
+  CHECK(read.report.bytes == 2 * codex_answer(2).size() + codex_answer(3).size() +
+                                 codex_header(1, "0a99").size() + 6 + codex_answer(1).size());
+}
+
+TEST_CASE("none goes on from a file that cannot be read to its end") {
+  const TempDir dir;
+  std::string first = codex_header(1, "0a99");
+  for (int i = 1; i < 3000; ++i) {
+    first += codex_line(2, "response_item", fmt::format(R"({{"type":"other","id":"{}"}})", i * i));
+  }
+  std::string packed(ZSTD_compressBound(first.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), first.data(), first.size(), 3) - 4);
+  write_file(dir.path() / (rollout_name("0a99") + ".zst"), packed);
+  write_file(dir.path() / rollout_name("0a99_2"), codex_answer(2));
+  CHECK(joined(dir).size() == 2);
+}
+
+TEST_CASE("files that hold each other's first lines are no circle") {
+  const TempDir dir;
+  const std::string a = claude_line(4, 3, "s"), b = claude_line(5, 4, "s");
+  write_file(dir.path() / "a.jsonl", a + b + claude_line(6, 5, "s"));
+  write_file(dir.path() / "b.jsonl", b + a + claude_line(7, 6, "s"));
+  write_file(dir.path() / "c.jsonl", b + a);
+  std::size_t files = 0;
+  for (const Paths& source : joined(dir)) {
+    for (const std::string& file : source) files += file.starts_with('+') ? 0 : 1;
+  }
+  CHECK(files == 3);
 }
 
 }  // namespace
