@@ -94,21 +94,20 @@ class CodexReader : public RecordReader {
   /// A part of a rollout: without a header it goes on from what came before.
   void recall(const CodexLine& line, const LogRecord& record) {
     if (!reading_.whole()) return;
+    take_settings(line);
     const Origin first(reading_, record, line.at);
-    bool any = false;
     reading_.recall(thread_->id(), first, [&](const LogRecord& earlier) {
-      any = true;
       thread_->take(CodexLine(earlier.value), earlier);
     });
-    if (!any) take_settings(line);
   }
 
-  /// Of a part that made no session, because it is only a header and settings, nothing is held.
+  /// What stands before all prompts and answers, which alone makes no session: the sink may not
+  /// hold it.
   void take_settings(const CodexLine& first) {
     const auto log = codex_log(reading_.source(), reading_.options().finder, thread_->id());
     if (!log) return;
     visit_codex_lines(*log, [&](const CodexLine& line) {
-      if (line.at > first.at) return false;
+      if (line.at > first.at || line.type.is("response_item")) return false;
       thread_->take_setting(line);
       return true;
     });

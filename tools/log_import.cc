@@ -121,10 +121,15 @@ namespace {
 
 constexpr std::size_t kHeadBytes = std::size_t{256} << 10;
 
-/// The earliest time that a text tells; the largest number when it tells none.
-std::int64_t earliest_time(std::string_view text) {
+struct Times {
+  std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
+  std::int64_t latest = 0;
+};
+
+/// Those that a text tells.
+Times times_in(std::string_view text) {
   constexpr std::string_view kKey = "\"timestamp\"";
-  auto earliest = std::numeric_limits<std::int64_t>::max();
+  Times times;
   for (std::size_t at = text.find(kKey); at != std::string_view::npos; at = text.find(kKey, at)) {
     at += kKey.size();
     const std::size_t start = text.find_first_not_of(" :", at);
@@ -132,23 +137,26 @@ std::int64_t earliest_time(std::string_view text) {
     const std::size_t end = text.find('"', start + 1);
     if (end == std::string_view::npos) break;
     if (const auto time = log_time(text.substr(start + 1, end - start - 1))) {
-      earliest = std::min(earliest, *time);
+      times.earliest = std::min(times.earliest, *time);
+      times.latest = std::max(times.latest, *time);
     }
   }
-  return earliest;
+  return times;
 }
 
 struct Place {
-  std::int64_t start = 0;
+  Times times;
+  /// Of a part of a rollout, which only its name places: the length of that, and it.
+  std::pair<std::size_t, std::string> part;
   Digest head;
   std::uint64_t size = 0;  // this and `whole` only where the heads are the same
   Digest whole;
   std::size_t index = 0;
 
-  auto beginning() const { return std::tie(start, head); }
+  auto beginning() const { return std::tie(times.earliest, times.latest, part, head); }
   bool operator<(const Place& other) const {
-    return std::tie(start, head, size, whole, index) <
-           std::tie(other.start, other.head, other.size, other.whole, other.index);
+    return std::tuple(beginning(), std::tie(size, whole, index)) <
+           std::tuple(other.beginning(), std::tie(other.size, other.whole, other.index));
   }
 };
 
@@ -166,7 +174,10 @@ Place place_of(const LogSource& source, std::size_t index) {
     }
   }
   head.resize(have);
-  place.start = earliest_time(head);
+  place.times = times_in(head);
+  if (source.kind == LogKind::codex && source.thread.empty()) {
+    place.part = {source.file.size(), source.file};
+  }
   place.head = Digest::of(head);
   return place;
 }
@@ -264,9 +275,9 @@ Result<void> JournalSink::load_known(Session& session, const SessionId& id) {
                           id.str()));
 }
 
-Result<void> JournalSink::visit_earlier_lines(const std::string& log_session,
-                                              const schema::ProvenanceT& first,
-                                              const std::function<void(std::string_view)>& visit) {
+Result<void> JournalSink::visit_earlier_lines(
+    const std::string& log_session, const schema::ProvenanceT& first,
+    const std::function<void(const EarlierLine&)>& visit) {
   if (journal_ == nullptr) return {};
   const auto found = session(log_session);
   if (!found) return fail(found.error());
@@ -276,12 +287,17 @@ Result<void> JournalSink::visit_earlier_lines(const std::string& log_session,
   recalling_ = true;
   for (const std::uint64_t version : *versions) {
     Result<std::string> line;
+    std::string file;
+    std::uint64_t offset = 0;
     DAYBOOK_TRY(journal_->read(id, version, journal::ReadMode::strict, [&](const auto& entry) {
-      line = journal::content_bytes(*journal_, entry.event->provenance()->raw());
+      const schema::Provenance& from = *entry.event->provenance();
+      line = journal::content_bytes(*journal_, from.raw());
+      if (from.file() != nullptr) file = from.file()->str();
+      offset = from.offset();
       return false;
     }));
     if (!line) return fail(line.error());
-    visit(*line);
+    visit({*line, file, offset});
   }
   recalling_ = false;
   return {};

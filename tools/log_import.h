@@ -58,7 +58,7 @@ class JournalSink : public LogSink {
   void call(replay::Call&&) override {}
   Result<void> event(const std::string& session, EventDraft draft) override;
   Result<void> visit_earlier_lines(const std::string& session, const schema::ProvenanceT& first,
-                                   const std::function<void(std::string_view)>& visit) override;
+                                   const std::function<void(const EarlierLine&)>& visit) override;
   std::unique_ptr<schema::ContentT> content(std::string_view bytes) override;
   BlobRef blob(std::string_view bytes) override;
 

@@ -206,14 +206,14 @@ class Joiner {
   }
 
   /// In which order the files of a thread come. Claude Code may repeat old lines, Codex dates what
-  /// it copies.
+  /// it copies. Of one moment, part 9 comes before part 10.
   auto order(std::size_t i) const {
     const LogSource& source = sources_[i];
     const bool claude = source.kind == LogKind::claude_code;
     const std::int64_t last_at = extent(i)->last_at;
     return std::tuple(claude ? last_at : source.begun_at, source.thread.empty(),
-                      claude ? source.begun_at : last_at, std::string_view(source.file),
-                      std::string_view(source.path), i);
+                      claude ? source.begun_at : last_at, source.file.size(),
+                      std::string_view(source.file), std::string_view(source.path), i);
   }
 
   std::optional<Before> as_before(std::size_t i, std::size_t earlier) const {

@@ -101,9 +101,12 @@ void LogReading::recall(const std::string& session, const Origin& first,
   const LogReport report = report_;
   const auto damaged = damaged_;
   JsonTape tape;
-  const auto done = sink_.visit_earlier_lines(session, *first.place(), [&](std::string_view line) {
-    if (const auto value = JsonSpan::whole(line, &tape)) take({*value, 0});
-  });
+  const auto visit = [&](const EarlierLine& line) {
+    recalled_ = &line;
+    if (const auto value = JsonSpan::whole(line.text, &tape)) take({*value, line.offset});
+  };
+  const auto done = sink_.visit_earlier_lines(session, *first.place(), visit);
+  recalled_ = nullptr;
   report_ = report;
   damaged_ = damaged;
   if (!done && !error_) error_ = done.error();
@@ -124,14 +127,18 @@ Origin::Origin(LogReading& reading, const LogLine& line) {
 void Origin::fill(LogReading& reading, std::uint64_t offset, std::string_view raw, bool json) {
   if (reading.usage_only()) return;
   auto again = std::make_shared<schema::ProvenanceT>();
+  const EarlierLine* recalled = reading.recalled();
+  recalled_ = recalled != nullptr;
   again->kind = name_of(reading.kind());
-  again->file = reading.source().file;
+  again->file = recalled_ ? recalled->file : std::string_view(reading.source().file);
   again->offset = offset;
   again->length = raw.size();
   again->at = at_;
   if (reading.whole()) {
     again->line_sha256 = sha256(raw);
     again->payload_sha256 = json ? payload_sha256(raw) : again->line_sha256;
+  }
+  if (reading.whole() && !recalled_) {
     again->prefix = std::make_unique<schema::Digest>(reading.prefix(offset + raw.size()).fb());
     auto first = std::make_shared<schema::ProvenanceT>(*again);
     first->raw = reading.sink().content(raw);
@@ -331,8 +338,10 @@ void LogSession::keep(std::string_view type, schema::ImportReason reason, std::s
   } else {
     stable += std::to_string(origin.offset());
   }
+  const std::uint64_t occurrence = reading_.occurrence(stable);
+  if (origin.recalled()) return;
   EventDraft made = draft(std::move(line), turn_);
-  made.id = log_id(reading_, "line", stable, reading_.occurrence(stable));
+  made.id = log_id(reading_, "line", stable, occurrence);
   made.provenance = origin.take();
   add(std::move(made));
 }

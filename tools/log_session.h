@@ -67,6 +67,9 @@ class LogReading {
   void recall(const std::string& session, const Origin& first,
               const std::function<void(const LogRecord&)>& take);
 
+  /// The line that is recalled; null: what is read is the file's own.
+  const EarlierLine* recalled() const { return recalled_; }
+
   /// Numbers repeated things: 0 for the first `key` of this file, then 1, 2, ...
   std::uint64_t occurrence(std::string_view key);
 
@@ -84,6 +87,7 @@ class LogReading {
   std::optional<Error> error_;
   Digester digester_;
   JsonTape tape_;
+  const EarlierLine* recalled_ = nullptr;
   std::string_view line_;                      // bytes of the current line
   std::uint64_t line_offset_ = 0;              // of line_
   std::uint64_t digested_ = 0;                 // bytes of the file in digester_
@@ -100,6 +104,8 @@ class Origin {
   Origin(LogReading& reading, const LogLine& line);
   explicit operator bool() const { return first_ != nullptr; }
   std::int64_t at() const { return at_; }
+  /// Of a line that the sink holds: it is not to be kept again.
+  bool recalled() const { return recalled_; }
   std::uint64_t offset() const { return first_ == nullptr ? 0 : first_->offset; }
   const std::vector<std::uint8_t>& payload_hash() const { return first_->payload_sha256; }
   std::shared_ptr<const schema::ProvenanceT> take();
@@ -111,6 +117,7 @@ class Origin {
 
   std::int64_t at_ = 0;
   bool taken_ = false;
+  bool recalled_ = false;
   std::shared_ptr<const schema::ProvenanceT> first_;
   std::shared_ptr<const schema::ProvenanceT> again_;
 };

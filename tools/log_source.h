@@ -80,6 +80,13 @@ enum class Depth {
   whole,     // everything, for the journal
 };
 
+/// A line of a log that another file held.
+struct EarlierLine {
+  std::string_view text;
+  std::string_view file;  // as in Provenance
+  std::uint64_t offset = 0;
+};
+
 /// Takes what a reader finds. Not thread-safe: one sink a file that is being read.
 class LogSink {
  public:
@@ -99,7 +106,7 @@ class LogSink {
   /// they are visited are known.
   virtual Result<void> visit_earlier_lines(const std::string& session,
                                            const schema::ProvenanceT& first,
-                                           const std::function<void(std::string_view)>& visit) {
+                                           const std::function<void(const EarlierLine&)>& visit) {
     (void)session, (void)first, (void)visit;
     return {};
   }

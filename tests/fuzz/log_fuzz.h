@@ -33,11 +33,12 @@ class CheckingSink : public tools::LogSink {
     DAYBOOK_CHECK(view_event(as_bytes(bytes)).has_value());
     return {};
   }
-  Result<void> visit_earlier_lines(const std::string&, const schema::ProvenanceT&,
-                                   const std::function<void(std::string_view)>& visit) override {
+  Result<void> visit_earlier_lines(
+      const std::string&, const schema::ProvenanceT&,
+      const std::function<void(const tools::EarlierLine&)>& visit) override {
     for (std::string_view rest = earlier_; !rest.empty();) {
       const std::size_t end = std::min(rest.find('\n'), rest.size());
-      visit(rest.substr(0, end));
+      visit({rest.substr(0, end), "before.jsonl", earlier_.size() - rest.size()});
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     return {};

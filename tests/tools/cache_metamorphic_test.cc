@@ -360,6 +360,44 @@ TEST_CASE("reports of a journal do not change when its logs are split at any lin
   check_cuts(thread.file() + ".jsonl", thread.file() + "_2.jsonl", thread.text());
 }
 
+TEST_CASE("reports of a journal do not change when a log is split into its lines") {
+  const Thread thread("7a01", 0);
+  const std::string text = thread.text();
+  const auto parts = [&](std::size_t first) {
+    Files files = {{thread.file() + ".jsonl", text.substr(0, behind(text, first))}};
+    for (std::size_t i = first; behind(text, i) < text.size(); ++i) {
+      const std::size_t start = behind(text, i);
+      files.emplace_back(fmt::format("{}_{}.jsonl", thread.file(), i),
+                         text.substr(start, behind(text, i + 1) - start));
+    }
+    return files;
+  };
+  const std::string expected = journal_reports({{thread.file() + ".jsonl", text}}, true);
+  // The header and the settings alone make no session, with the prompt they do.
+  for (const std::size_t first : {2, 3}) {
+    INFO("a first part of " << first << " lines");
+    CHECK(journal_reports(parts(first), true) == expected);
+    CHECK(journal_reports(parts(first), false) == expected);
+  }
+}
+
+TEST_CASE("parts of a rollout that begin in the same moment are imported in their order") {
+  // The counter's moment is that of its answer; the settings' moment that of the prompt.
+  const Thread thread("7a01", 0);
+  const std::string text = std::regex_replace(
+      thread.text(), std::regex(R"x((10:0[0-9]:[0-9])[0-9](\.000Z))x"), "$012$2");
+  const std::string expected = journal_reports({{thread.file() + ".jsonl", text}}, true);
+  const std::string name = thread.file();
+  for (std::size_t cut = 2; cut + 1 < 21; ++cut) {
+    INFO("line " << cut << " is a file of its own");
+    const std::size_t at = behind(text, cut), next = behind(text, cut + 1);
+    CHECK(journal_reports({{name + ".jsonl", text.substr(0, at)},
+                           {name + "_9.jsonl", text.substr(at, next - at)},
+                           {name + "_10.jsonl", text.substr(next)}},
+                          true) == expected);
+  }
+}
+
 TEST_CASE("the journal and the files count the same calls, those without figures too") {
   for (const char* name : {"claude", "codex"}) {
     INFO(name);

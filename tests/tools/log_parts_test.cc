@@ -5,14 +5,17 @@
 #include <zstd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "tests/support/temp_dir.h"
 #include "tests/tools/codex_counters.h"
 #include "tests/tools/log_reading.h"
+#include "tools/log_import.h"
 
 namespace daybook::tests {
 namespace {
 
+namespace fs = std::filesystem;
 using Paths = std::vector<std::string>;
 
 /// The names of the files of each source, in order; "+" stands before those that others tell.
@@ -195,6 +198,34 @@ TEST_CASE("none goes on from a file that cannot be read to its end") {
   write_file(dir.path() / (rollout_name("0a99") + ".zst"), packed);
   write_file(dir.path() / rollout_name("0a99_2"), codex_answer(2));
   CHECK(joined(dir).size() == 2);
+}
+
+TEST_CASE(
+    "parts that begin in one moment are imported in the order of their ends, or of their names") {
+  const TempDir dir;
+  const auto order_of = [&] {
+    const auto found = discovered({dir.str()});
+    Paths names;
+    for (const std::size_t i : tools::import_order(found.sources)) {
+      names.push_back(found.sources[i].path.substr(dir.str().size() + 1));
+    }
+    return names;
+  };
+  for (const std::string session : {"s", "t", "u", "v", "w"}) {
+    write_file(dir.path() / "b.jsonl", claude_line(5, 4, session));
+    write_file(dir.path() / "a.jsonl", claude_line(5, 4, session) + claude_line(6, 5, session));
+    CHECK(order_of() == Paths{"b.jsonl", "a.jsonl"});
+  }
+  fs::remove(dir.path() / "a.jsonl");
+  fs::remove(dir.path() / "b.jsonl");
+  for (const std::string text : {"v", "w", "x", "y", "z"}) {
+    const auto item = [&](const std::string& id) {
+      return codex_line(3, "response_item", fmt::format(R"({{"type":"other","id":"{}"}})", id));
+    };
+    write_file(dir.path() / rollout_name("0a99_9"), item(text));
+    write_file(dir.path() / rollout_name("0a99_10"), item(text + text));
+    CHECK(order_of() == Paths{rollout_name("0a99_9"), rollout_name("0a99_10")});
+  }
 }
 
 TEST_CASE("files that hold each other's first lines are no circle") {
