@@ -133,8 +133,10 @@ CallUsage CallTable::usage_of(const StoredCall& call) const {
 
 CopyRank CallTable::rank_of(const StoredCall& call) const {
   const bool reported = (call.present >> kOutput & 1) != 0;
+  const CallSession& session = session_of(call);
   return {reported ? std::uint64_t{call.counts[kOutput]} + 1 : 0, call.authority,
-          tools_of(call).size(), session_of(call).relation == schema::Relation::none};
+          tools_of(call).size(), session.relation == schema::Relation::none,
+          !session.agent.empty()};
 }
 
 bool CallTable::is_before(const StoredCall& a, const StoredCall& b) const {

@@ -7,14 +7,15 @@
 namespace daybook::replay {
 
 bool CopyRank::is_over(const CopyRank& other) const {
-  return std::tuple(output, other.authority, tools, own) >
-         std::tuple(other.output, authority, other.tools, other.own);
+  return std::tuple(output, other.authority, tools, own, agent) >
+         std::tuple(other.output, authority, other.tools, other.own, other.agent);
 }
 
 CopyRank copy_rank(const Call& call) {
   const auto& output = call.usage.output;
   const bool own = call.session == nullptr || call.session->relation == schema::Relation::none;
-  return {output ? *output + 1 : 0, call.usage.authority, called_tools(call).size(), own};
+  const bool agent = call.session != nullptr && !call.session->agent.empty();
+  return {output ? *output + 1 : 0, call.usage.authority, called_tools(call).size(), own, agent};
 }
 
 std::string called_tools(const Call& call) {

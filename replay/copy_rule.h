@@ -1,9 +1,10 @@
 // Which of several copies of one call counts, as resumed, forked and sidechain logs hold them.
 //
 // The one with the highest output; of equals the more exact one, then the one that tells more
-// tools, then the one of a session that belongs to no other, then that of the original session: the
-// one that began first, else the one that ended first (what goes on behind the copies ends later),
-// else by name. Nothing of it depends on the order in which copies are met.
+// tools, then the one of a session that belongs to no other, then one whose file tells its agent,
+// then that of the original session: the one that began first, else the one that ended first (what
+// goes on behind the copies ends later), else by name. Nothing of it depends on the order in which
+// copies are met.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@ struct CopyRank {
   schema::Authority authority = schema::Authority::exact;
   std::size_t tools = 0;  // length of called_tools
   bool own = true;        // of a session that belongs to no other
+  bool agent = false;     // it is told
   bool operator==(const CopyRank&) const = default;
   bool is_over(const CopyRank& other) const;
 };

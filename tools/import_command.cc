@@ -10,6 +10,7 @@
 #include "tools/json_writer.h"
 #include "tools/log_import.h"
 #include "tools/log_losses.h"
+#include "tools/log_parts.h"
 #include "tools/log_restore.h"
 #include "tools/read_journal.h"
 #include "tools/table.h"
@@ -107,7 +108,8 @@ class Importer {
     std::uint64_t total = 0;
     for (const LogSource& source : found.sources) total += source.size;
     Bar bar(context_.err, context_.out_is_terminal && !json_, total);
-    const LogFinder finder = finder_over(found.sources);
+    const std::vector<LogSource> joined = join_parts(found.sources);
+    const LogFinder finder = finder_over(joined);
     for (const std::size_t index : import_order(found.sources)) {
       const LogSource& source = found.sources[index];
       if (context_.stop.stop_requested()) return stopped(bar);

@@ -14,6 +14,8 @@ namespace {
 constexpr std::array<std::string_view, 3> kMarkers = {"\"assistant\"", "\"compact_boundary\"",
                                                       "\"user\""};
 
+constexpr std::string_view kAgent = "agent-";
+
 /// Lines of people and tools tell no figures, only when a request can have been sent.
 std::span<const std::string_view> markers(const LogReading& reading) {
   return std::span(kMarkers).first(reading.options().starts ? 3 : 2);
@@ -28,15 +30,14 @@ constexpr std::array<std::string_view, 15> kMetadataTypes = {
 class ClaudeReader : public RecordReader {
  public:
   explicit ClaudeReader(LogReading& reading) : reading_(reading), scan_(markers(reading)) {
-    const std::filesystem::path path(reading.source().path);
-    std::string name = path.filename().string();
-    name = name.substr(0, name.find(".jsonl"));
-    if (name.starts_with("agent-")) {
-      file_agent_ = name.substr(6);
-      read_meta(path);
+    const std::string name = stem_of(reading.source().path);
+    if (name.starts_with(kAgent)) {
+      file_agent_ = name.substr(kAgent.size());
     } else {
       file_session_ = name;
     }
+    read_metas(reading.source());
+    for (const LogSource& part : reading.source().rest) read_metas(part);
   }
 
   bool is_record(JsonSpan value) const override {
@@ -240,7 +241,7 @@ class ClaudeReader : public RecordReader {
       if (side) {
         header.parent = parent;
         header.relation = schema::Relation::subagent;
-        header.agent = agent == file_agent_ ? agent_type_ : "";
+        header.agent = agent == typed_agent_ ? agent_type_ : "";
       } else if (const std::string from = line.forked["sessionId"].text(); !from.empty()) {
         header.parent = from;
         header.relation = schema::Relation::fork;
@@ -249,8 +250,23 @@ class ClaudeReader : public RecordReader {
     return *slot;
   }
 
+  static std::string stem_of(const std::filesystem::path& path) {
+    const std::string name = path.filename().string();
+    return name.substr(0, name.find(".jsonl"));
+  }
+
+  void read_metas(const LogSource& source) {
+    if (agent_type_.empty()) read_meta(source.path);
+    for (const std::string& twin : source.twins) {
+      if (agent_type_.empty()) read_meta(twin);
+    }
+  }
+
   /// Beside a subagent's transcript lies what kind of agent it is.
   void read_meta(std::filesystem::path path) {
+    const std::string name = stem_of(path);
+    if (!name.starts_with(kAgent)) return;
+    typed_agent_ = name.substr(kAgent.size());
     path.replace_extension(".meta.json");
     const auto source = open_bytes(path.string());
     if (!source) return;
@@ -278,6 +294,7 @@ class ClaudeReader : public RecordReader {
   std::vector<EarlyLine> early_;
   std::string file_session_;
   std::string file_agent_;
+  std::string typed_agent_;  // whose kind is looked for
   std::string agent_type_;
   std::map<std::string, std::unique_ptr<ClaudeSession>> sessions_;
   std::unordered_set<const ClaudeSession*> begun_;  // whose conversation has begun in this file

@@ -52,13 +52,13 @@ class CodexReader : public RecordReader {
  private:
   void meta(const CodexLine& line, const LogRecord& record) {
     const CodexOrigins origins(line.payload);
-    if (thread_ == nullptr) {
+    if (thread_ == nullptr && begins_in_copy(line, origins)) {
+      open(named_by_file());
+      recall(line, record);
+    } else if (thread_ == nullptr) {
       open(origins.thread);
       thread_->header(line, origins);
-      first_at_ = line.at;
-      forked_ = origins.relation != schema::Relation::none || !origins.parent.empty();
-      counted_by_ordinal_ = origins.history_start.has_value();
-      if (!counted_by_ordinal_) forked_from_ = origins.forked;
+      note_header(line, origins);
       return;
     }
     if (origins.thread == thread_->id() || searched_) return;
@@ -75,6 +75,29 @@ class CodexReader : public RecordReader {
     search(record.offset + record.value.raw().size());
   }
 
+  void note_header(const CodexLine& line, const CodexOrigins& origins) {
+    first_at_ = line.at;
+    forked_ = origins.relation != schema::Relation::none || !origins.parent.empty();
+    counted_by_ordinal_ = origins.history_start.has_value();
+    if (!counted_by_ordinal_) forked_from_ = origins.forked;
+  }
+
+  /// Whether the header belongs to history that a thread copied whose own header, and that alone,
+  /// is another file's.
+  bool begins_in_copy(const CodexLine& line, const CodexOrigins& origins) {
+    const std::string named = codex_thread_named(reading_.source().file);
+    if (!reading_.whole() || !reading_.options().finder || named == origins.thread) return false;
+    const auto log = reading_.options().finder(reading_.kind(), named);
+    bool found = false;
+    if (!log) return false;
+    visit_codex_lines(*log, [&](const CodexLine& first, const EarlierLine&) {
+      found = first.type.is("session_meta") && CodexOrigins(first.payload).thread == named &&
+              line.at >= first.at && line.at - first.at < kCodexBurstNs;
+      return false;
+    });
+    return found;
+  }
+
   /// Where copied history ends, at `least` there.
   void search(std::uint64_t least) {
     searched_ = true;
@@ -88,34 +111,88 @@ class CodexReader : public RecordReader {
       reading_.note("history copied from another thread");
     }
     forked_from_.clear();
+    copied_end_ = copied.end;
     thread_->copied_until(copied);
   }
 
   /// A part of a rollout: without a header it goes on from what came before.
   void recall(const CodexLine& line, const LogRecord& record) {
     if (!reading_.whole()) return;
-    take_settings(line);
     const Origin first(reading_, record, line.at);
-    reading_.recall(thread_->id(), first, [&](const LogRecord& earlier) {
-      thread_->take(CodexLine(earlier.value), earlier);
+    bool header = false;
+    const auto visit = [&](const std::function<void(const CodexLine&, const LogRecord&)>& take) {
+      reading_.recall(thread_->id(), first,
+                      [&](const LogRecord& earlier) { take(CodexLine(earlier.value), earlier); });
+    };
+    visit([&](const CodexLine& before, const LogRecord&) {
+      take_header(before);
+      header = header || is_own_header(before);
+    });
+    if (!header) take_head(line);
+    if (!forked_from_.empty()) search(0);
+    visit([&](const CodexLine& before, const LogRecord& earlier) {
+      // A line that nothing names is a copied one when one behind it is.
+      const bool copied = reading_.recalled()->copied || copied_end_ > 0;
+      if (copied && !is_own_header(before)) {
+        thread_->take_copied(before, earlier);
+      } else {
+        thread_->take(before, earlier);
+      }
     });
   }
 
-  /// What stands before all prompts and answers, which alone makes no session: the sink may not
-  /// hold it.
-  void take_settings(const CodexLine& first) {
+  bool is_own_header(const CodexLine& line) const {
+    return line.type.is("session_meta") && CodexOrigins(line.payload).thread == thread_->id();
+  }
+
+  void take_header(const CodexLine& line) {
+    if (!line.type.is("session_meta")) return;
+    const CodexOrigins origins(line.payload);
+    if (origins.thread == thread_->id()) {
+      thread_->header(line, origins);
+      note_header(line, origins);
+    } else if (!counted_by_ordinal_ && forked_from_.empty()) {
+      forked_from_ = origins.thread;
+    }
+  }
+
+  /// What stands before all prompts and answers of its own makes no session, so that the sink does
+  /// not hold it.
+  void take_head(const CodexLine& first) {
     const auto log = codex_log(reading_.source(), reading_.options().finder, thread_->id());
     if (!log) return;
-    visit_codex_lines(*log, [&](const CodexLine& line) {
-      if (line.at > first.at || line.type.is("response_item")) return false;
-      thread_->take_setting(line);
+    visit_codex_lines(*log, [&](const CodexLine& line, const EarlierLine&) {
+      take_header(line);
+      return line.at <= first.at;
+    });
+    CodexCopied copied;
+    if (!forked_from_.empty()) {
+      copied = copied_history(*log, reading_.options().finder, thread_->id(), forked_from_);
+    }
+    visit_codex_lines(*log, [&](const CodexLine& line, const EarlierLine& text) {
+      const bool own = text.offset >= copied.end || is_own_header(line);
+      if (line.at > first.at || (own && !is_setting(line))) return false;
+      reading_.recall_line(text, [&](const LogRecord& record) {
+        if (own) {
+          thread_->take(line, record);
+        } else {
+          thread_->take_copied(line, record);
+        }
+      });
       return true;
     });
+  }
+
+  static bool is_setting(const CodexLine& line) {
+    return line.type.is("session_meta") || line.type.is("turn_context") ||
+           line.kind.is("thread_settings_applied") || line.kind.is("task_started") ||
+           line.kind.is("turn_started");
   }
 
   void open(const std::string& id) {
     thread_ = std::make_unique<CodexThread>(reading_, id.empty() ? named_by_file() : id);
     searched_ = false;
+    copied_end_ = 0;
   }
 
   CodexThread& thread() {
@@ -134,6 +211,7 @@ class CodexReader : public RecordReader {
   bool forked_ = false;
   std::string forked_from_;  // until the copied part is searched for
   bool counted_by_ordinal_ = false;
+  std::uint64_t copied_end_ = 0;  // of the file that is read
   bool searched_ = false;
 };
 

@@ -35,7 +35,7 @@ void each_line(const LogSource& source, const Visit& visit) {
     const auto got = lines.next(line);
     if (!got || !*got) return;
     const auto record = JsonSpan::whole(line.text);
-    if (record && !visit(CodexLine(*record), line.offset + line.bytes.size())) return;
+    if (record && !visit(CodexLine(*record), line)) return;
   }
 }
 
@@ -148,7 +148,8 @@ ForeignPart foreign_part(const LogSource& source, const std::string& own_thread,
   std::int64_t start = 0;
   bool in_burst = true;
   bool met_foreign = false;
-  each_line(source, [&](const CodexLine& line, std::uint64_t end) {
+  each_line(source, [&](const CodexLine& line, const LogLine& text) {
+    const std::uint64_t end = text.offset + text.bytes.size();
     const bool meta = line.type.is("session_meta");
     if (meta) {
       const CodexOrigins origins(line.payload);
@@ -185,8 +186,10 @@ std::optional<LogSource> codex_log(const LogSource& source, const LogFinder& fin
 }
 
 void visit_codex_lines(const LogSource& source,
-                       const std::function<bool(const CodexLine&)>& visit) {
-  each_line(source, [&](const CodexLine& line, std::uint64_t) { return visit(line); });
+                       const std::function<bool(const CodexLine&, const EarlierLine&)>& visit) {
+  each_line(source, [&](const CodexLine& line, const LogLine& text) {
+    return visit(line, {text.text, source.file, text.offset, false, false});
+  });
 }
 
 CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
@@ -202,7 +205,7 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
       found.estimated = found.estimated || thread == foreign.threads.front();
       continue;
     }
-    each_line(*parent, [&](const CodexLine& line, std::uint64_t) {
+    each_line(*parent, [&](const CodexLine& line, const LogLine&) {
       strong_hashes(line, hashes);
       known.insert(hashes.begin(), hashes.end());
       return true;
@@ -212,7 +215,8 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
   // The parent went on after it was copied: what it has alone does not matter here. Lines of the
   // copied part that carry no id lie before one that does.
   bool after_foreign = !forked_from.empty();
-  each_line(source, [&](const CodexLine& line, std::uint64_t end) {
+  each_line(source, [&](const CodexLine& line, const LogLine& text) {
+    const std::uint64_t end = text.offset + text.bytes.size();
     if (line.type.is("session_meta") && CodexOrigins(line.payload).thread != own_thread) {
       after_foreign = true;
       found.end = end;
@@ -235,7 +239,7 @@ std::unordered_set<std::string> conflicting_records(const LogSource& source,
                                                     const std::string& own_thread) {
   std::unordered_set<std::string> found;
   CodexCounter counter(false);
-  each_line(source, [&](const CodexLine& line, std::uint64_t) {
+  each_line(source, [&](const CodexLine& line, const LogLine&) {
     if (!is_own_record(line, own_thread)) return true;
     CodexCount count;
     if (counter.record(line.payload, count) == CodexCounter::Record::conflicting) {

@@ -43,8 +43,9 @@ struct CodexOrigins {
 std::optional<LogSource> codex_log(const LogSource& source, const LogFinder& finder,
                                    const std::string& thread);
 
-/// The lines of a log that can be read, until `visit` returns false.
-void visit_codex_lines(const LogSource& source, const std::function<bool(const CodexLine&)>& visit);
+/// The lines of a log that can be read, none of them held, until `visit` returns false.
+void visit_codex_lines(const LogSource& source,
+                       const std::function<bool(const CodexLine&, const EarlierLine&)>& visit);
 
 /// Where copied history ends.
 struct CodexCopied {

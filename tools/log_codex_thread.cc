@@ -125,6 +125,7 @@ void CodexThread::add_foreign(const std::string& thread) {
 }
 
 bool CodexThread::is_copied(const CodexLine& line, const LogRecord& record) const {
+  if (reading_.recalled() != nullptr) return false;  // its reader says
   if (history_start_ && line.ordinal) {
     return *line.ordinal < *history_start_ && !line.type.is("session_meta");
   }
@@ -177,20 +178,6 @@ void CodexThread::take(const CodexLine& line, const LogRecord& record) {
   }
 }
 
-void CodexThread::take_setting(const CodexLine& line) {
-  if (line.type.is("session_meta")) {
-    const CodexOrigins origins(line.payload);
-    if (origins.thread == id()) header(line, origins);
-  } else if (line.type.is("turn_context")) {
-    has_context_ = true;
-    settings(line.payload);
-  } else if (line.kind.is("thread_settings_applied")) {
-    settings(line.payload["thread_settings"]);
-  } else if (line.kind.is("task_started") || line.kind.is("turn_started")) {
-    explicit_turn_ = true;
-  }
-}
-
 /// Another thread's history: it sets model and counters, and later requests begin with it.
 void CodexThread::take_copied(const CodexLine& line, Origin& origin) {
   if (line.type.is("turn_context")) settings(line.payload);
@@ -209,9 +196,8 @@ void CodexThread::take_copied(const CodexLine& line, Origin& origin) {
   note_copied_answer(line);
   const bool answer = line.kind.is("token_count") || line.type.is("token_usage_record");
   const bool named = !reading_.usage_only();
-  log_.keep(named ? line_type(line) : std::string(), schema::ImportReason::duplicate,
-            "copied from another thread", origin,
-            answer ? std::span<const Uuid>(goes_on_from_) : std::span<const Uuid>());
+  log_.keep(named ? line_type(line) : std::string(), schema::ImportReason::duplicate, kCopiedLine,
+            origin, answer ? std::span<const Uuid>(goes_on_from_) : std::span<const Uuid>());
 }
 
 /// What the first own call goes on from is the last answer of the history before it.

@@ -21,8 +21,11 @@ class CodexThread {
   /// Lines before `end` are another thread's.
   void copied_until(CodexCopied copied) { copied_ = copied; }
 
-  /// A line from before what is taken, of which only what it sets counts.
-  void take_setting(const CodexLine& line);
+  /// A line of another thread's history.
+  void take_copied(const CodexLine& line, const LogRecord& record) {
+    Origin origin(reading_, record, line.at);
+    take_copied(line, origin);
+  }
   void take(const CodexLine& line, const LogRecord& record);
   void finish();
 

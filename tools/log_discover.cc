@@ -230,6 +230,7 @@ std::string logical_name(LogKind kind, std::string_view path) {
 struct Candidate {
   fs::path path;
   bool named = false;  // not found in a folder
+  bool link = false;   // found in one
 };
 
 /// Gathers candidates, and what cannot be looked into.
@@ -257,7 +258,7 @@ class Walk {
     if (fs::is_directory(status)) {
       folder(path);
     } else {
-      file(path, true);
+      candidates_.push_back({path, true, false});
     }
     return {};
   }
@@ -292,7 +293,7 @@ class Walk {
       }
       if (!is_candidate(at->path())) continue;
       if (at->is_regular_file(ignored)) {
-        file(at->path(), false);
+        candidates_.push_back({at->path(), false, at->is_symlink(ignored)});
       } else {
         found_.not_a_log.push_back({at->path().string(), "is not a regular file"});
       }
@@ -317,8 +318,6 @@ class Walk {
     return name.ends_with(".json") &&
            (name.starts_with("rollout-") || name.find("trajectory") != std::string::npos);
   }
-
-  void file(const fs::path& path, bool named) { candidates_.push_back({path, named}); }
 
   Discovery& found_;
   std::vector<Candidate>& candidates_;
@@ -386,6 +385,23 @@ void add_candidate(const Candidate& candidate, const Result<Probe>& known, Disco
   found.sources.push_back(std::move(source));
 }
 
+/// A file to which several paths lead is one: that of its own path, or else of the first.
+void drop_repeated(std::vector<LogSource>& sources) {
+  std::map<std::string, std::size_t> kept;  // by target
+  std::vector<bool> dropped(sources.size(), false);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    std::error_code ignored;
+    const std::string target = fs::weakly_canonical(sources[i].path, ignored).string();
+    const auto [other, fresh] = kept.try_emplace(target, i);
+    if (fresh) continue;
+    const bool better = sources[i].path == target;
+    dropped[better ? other->second : i] = true;
+    if (better) other->second = i;
+  }
+  std::size_t i = 0;
+  std::erase_if(sources, [&](const LogSource&) { return dropped[i++]; });
+}
+
 }  // namespace
 
 std::vector<std::string> usual_log_places(const engine::Environment& environment) {
@@ -435,17 +451,8 @@ Result<Discovery> discover_logs(std::span<const std::string> paths) {
   std::ranges::sort(found.sources, {}, &LogSource::path);
   std::ranges::sort(found.not_a_log, {}, &SkippedFile::path);
   std::ranges::sort(found.unread, {}, &SkippedFile::path);
-  if (paths.size() > 1) {
-    // A file that two of the paths lead to is one.
-    const auto target_of = [](const LogSource& source) {
-      std::error_code ignored;
-      return fs::weakly_canonical(source.path, ignored).string();
-    };
-    const auto same = [&](const LogSource& a, const LogSource& b) {
-      return target_of(a) == target_of(b);
-    };
-    found.sources.erase(std::unique(found.sources.begin(), found.sources.end(), same),
-                        found.sources.end());
+  if (paths.size() > 1 || std::ranges::any_of(candidates, &Candidate::link)) {
+    drop_repeated(found.sources);
   }
   found.sources = without_twins(std::move(found.sources));
   std::ranges::sort(found.sources, {},

@@ -68,6 +68,7 @@ Result<std::vector<std::uint64_t>> versions_before(journal::Journal& journal,
                                                    const schema::ProvenanceT& first) {
   struct Line {
     std::uint64_t epoch = 0;  // each import of a file is one
+    bool own = false;         // not of the file before it, which made no session
     std::uint64_t offset = 0;
     std::uint64_t version = 0;
     auto operator<=>(const Line&) const = default;
@@ -77,7 +78,8 @@ Result<std::vector<std::uint64_t>> versions_before(journal::Journal& journal,
   const auto take = [&](const journal::Entry& entry) {
     const schema::Provenance* it = entry.event->provenance();
     if (it == nullptr || it->raw() == nullptr || it->line_sha256() == nullptr) return true;
-    const Line line{entry.event->epoch(), it->offset(), entry.version};
+    const bool own = it->prefix() != nullptr;
+    const Line line{entry.event->epoch(), own, it->offset(), entry.version};
     if (std::ranges::equal(*it->line_sha256(), first.line_sha256)) itself = line;
     // Later ones are what it leads to, not what it goes on from.
     const bool later = first.at != 0 && it->at() > first.at;
@@ -289,15 +291,19 @@ Result<void> JournalSink::visit_earlier_lines(
     Result<std::string> line;
     std::string file;
     std::uint64_t offset = 0;
+    bool copied = false;
     DAYBOOK_TRY(journal_->read(id, version, journal::ReadMode::strict, [&](const auto& entry) {
       const schema::Provenance& from = *entry.event->provenance();
       line = journal::content_bytes(*journal_, from.raw());
       if (from.file() != nullptr) file = from.file()->str();
       offset = from.offset();
+      const auto* kept = entry.event->payload_as_ImportedLine();
+      copied = kept != nullptr && kept->detail() != nullptr &&
+               kept->detail()->string_view() == kCopiedLine;
       return false;
     }));
     if (!line) return fail(line.error());
-    visit({*line, file, offset});
+    visit({*line, file, offset, copied});
   }
   recalling_ = false;
   return {};

@@ -33,7 +33,8 @@ class JoinedFiles : public ByteSource {
 
   Result<std::size_t> read(char* into, std::size_t size) override {
     while (size > 0) {
-      const auto got = file_->read(into, std::min<std::uint64_t>(size, left_));
+      const auto got = left_ == 0 ? Result<std::size_t>(0)
+                                  : file_->read(into, std::min<std::uint64_t>(size, left_));
       if (!got) return got;
       if (*got > 0) {
         read_ += *got;

@@ -98,18 +98,23 @@ void LogReading::deliver(const std::string& session, EventDraft draft) {
 void LogReading::recall(const std::string& session, const Origin& first,
                         const std::function<void(const LogRecord&)>& take) {
   if (!whole() || error_) return;
+  const auto visit = [&](const EarlierLine& line) { recall_line(line, take); };
+  const auto done = sink_.visit_earlier_lines(session, *first.place(), visit);
+  if (!done && !error_) error_ = done.error();
+}
+
+void LogReading::recall_line(const EarlierLine& line,
+                             const std::function<void(const LogRecord&)>& take) {
+  JsonTape tape;
+  const auto value = JsonSpan::whole(line.text, &tape);
+  if (!value) return;
   const LogReport report = report_;
   const auto damaged = damaged_;
-  JsonTape tape;
-  const auto visit = [&](const EarlierLine& line) {
-    recalled_ = &line;
-    if (const auto value = JsonSpan::whole(line.text, &tape)) take({*value, line.offset});
-  };
-  const auto done = sink_.visit_earlier_lines(session, *first.place(), visit);
+  recalled_ = &line;
+  take({*value, line.offset});
   recalled_ = nullptr;
   report_ = report;
   damaged_ = damaged;
-  if (!done && !error_) error_ = done.error();
 }
 
 std::uint64_t LogReading::occurrence(std::string_view key) {
@@ -127,10 +132,10 @@ Origin::Origin(LogReading& reading, const LogLine& line) {
 void Origin::fill(LogReading& reading, std::uint64_t offset, std::string_view raw, bool json) {
   if (reading.usage_only()) return;
   auto again = std::make_shared<schema::ProvenanceT>();
-  const EarlierLine* recalled = reading.recalled();
-  recalled_ = recalled != nullptr;
+  const EarlierLine* earlier = reading.recalled();
+  recalled_ = earlier != nullptr && earlier->held;
   again->kind = name_of(reading.kind());
-  again->file = recalled_ ? recalled->file : std::string_view(reading.source().file);
+  again->file = earlier != nullptr ? earlier->file : std::string_view(reading.source().file);
   again->offset = offset;
   again->length = raw.size();
   again->at = at_;
@@ -139,7 +144,9 @@ void Origin::fill(LogReading& reading, std::uint64_t offset, std::string_view ra
     again->payload_sha256 = json ? payload_sha256(raw) : again->line_sha256;
   }
   if (reading.whole() && !recalled_) {
-    again->prefix = std::make_unique<schema::Digest>(reading.prefix(offset + raw.size()).fb());
+    if (earlier == nullptr) {
+      again->prefix = std::make_unique<schema::Digest>(reading.prefix(offset + raw.size()).fb());
+    }
     auto first = std::make_shared<schema::ProvenanceT>(*again);
     first->raw = reading.sink().content(raw);
     first_ = std::move(first);

@@ -70,6 +70,9 @@ class LogReading {
   /// The line that is recalled; null: what is read is the file's own.
   const EarlierLine* recalled() const { return recalled_; }
 
+  /// Gives `take` one line as if it were recalled.
+  void recall_line(const EarlierLine& line, const std::function<void(const LogRecord&)>& take);
+
   /// Numbers repeated things: 0 for the first `key` of this file, then 1, 2, ...
   std::uint64_t occurrence(std::string_view key);
 

@@ -85,7 +85,12 @@ struct EarlierLine {
   std::string_view text;
   std::string_view file;  // as in Provenance
   std::uint64_t offset = 0;
+  bool copied = false;  // it was told to be another thread's (kCopiedLine)
+  bool held = true;     // by the sink: it is not to be kept again
 };
+
+/// ImportedLine.detail of lines that a log copied from another thread's.
+inline constexpr std::string_view kCopiedLine = "copied from another thread";
 
 /// Takes what a reader finds. Not thread-safe: one sink a file that is being read.
 class LogSink {

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 #include "tests/tools/codex_counters.h"
 #include "tests/tools/log_reading.h"
@@ -68,6 +69,12 @@ std::string codex_answer(int number) {
          codex_line(
              2 * number + 1, "event_msg",
              codex_token_count(codex_usage(100 * number, 0, 10 * number), codex_usage(100, 0, 10)));
+}
+
+void write_packed(const fs::path& path, const std::string& text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
+  write_file(path, packed);
 }
 
 std::string rollout_name(const std::string& behind) {
@@ -157,10 +164,8 @@ TEST_CASE(
   write_file(dir.path() / rollout_name("0a99"), codex_header(1, "0a99") + codex_answer(1));
   std::string second = codex_answer(2) + "{torn\n" + codex_answer(3);
   second.pop_back();
-  std::string packed(ZSTD_compressBound(second.size()), '\0');
-  packed.resize(ZSTD_compress(packed.data(), packed.size(), second.data(), second.size(), 3));
   const std::string name = rollout_name("0a99_2") + ".zst";
-  write_file(dir.path() / name, packed);
+  write_packed(dir.path() / name, second);
   write_file(dir.path() / rollout_name("0a99_3"), codex_answer(4));
   write_file(dir.path() / rollout_name("0a99_4"), codex_answer(5));
   const Read read = figures_of({dir.str()});
@@ -171,6 +176,69 @@ TEST_CASE(
   CHECK(read.report.damage[0].offset == codex_answer(2).size());
   CHECK(read.report.calls == 5);
   CHECK(read.report.notes == std::vector<std::string>{});
+}
+
+TEST_CASE("of a compressed copy that is longer, what lies before a part is read") {
+  const TempDir dir;
+  const std::string head = codex_header(1, "0a99") + codex_answer(1);
+  write_file(dir.path() / rollout_name("0a99"), head);
+  write_file(dir.path() / rollout_name("0a99_2"), codex_answer(2));
+  write_packed(dir.path() / "whole.jsonl.zst", head + codex_answer(2) + codex_answer(3));
+  const Read read = figures_of({dir.str()});
+  CHECK(totals_of(read.calls) == Totals{3, 300, 0, 0, 30});
+  CHECK(read.report.damaged == 0);
+}
+
+TEST_CASE("the kind of a subagent is told by whatever file of its log lies beside it") {
+  const TempDir dir;
+  const auto answer = [](int number, int parent) {
+    return fmt::format(
+        R"({{"parentUuid":{},"sessionId":"s","agentId":"x","isSidechain":true,"type":"assistant",)"
+        R"("uuid":"s-{}","timestamp":"2026-10-01T10:00:{:02}.000Z","message":{{"id":"m{}",)"
+        R"("model":"claude-sonnet-5","stop_reason":"end_turn","content":[],"usage":)"
+        R"({{"input_tokens":100,"output_tokens":10}}}}}})"
+        "\n",
+        parent == 0 ? "null" : fmt::format(R"("s-{}")", parent), number, number, number);
+  };
+  const auto agents = [&] {
+    std::vector<std::string> all;
+    for (const replay::Call& call : figures_of({dir.str()}).calls) {
+      all.push_back(call.session->agent);
+    }
+    return all;
+  };
+  const std::vector<std::string> both = {"explorer", "explorer"};
+  fs::create_directories(dir.path() / "apart");
+  write_file(dir.path() / "agent-x.meta.json", R"({"agentType":"explorer"})");
+  // A copy, the first part, or a shorter file of the same name.
+  const std::string one = answer(1, 0), two = answer(2, 1);
+  write_file(dir.path() / "agent-x.jsonl", one + two);
+  write_file(dir.path() / "apart" / "k.jsonl", one + two);
+  CHECK(agents() == both);
+  Cli cli;
+  const std::string table = cli.run({"cost", "--json", "--by", "agent", dir.str()}).out;
+  CHECK_THAT(table, Catch::StartsWith(R"({"line":"row","agent":"explorer","calls":2,)"));
+  write_file(dir.path() / "agent-x.jsonl", two);
+  write_file(dir.path() / "apart" / "k.jsonl", one);
+  CHECK(agents() == both);
+  fs::remove(dir.path() / "apart" / "k.jsonl");
+  write_file(dir.path() / "agent-x.jsonl", one);
+  write_file(dir.path() / "apart" / "agent-x.jsonl", one + two);
+  CHECK(agents() == both);
+}
+
+TEST_CASE("a file to which several paths lead is read once") {
+  const TempDir dir;
+  write_file(dir.path() / "m.jsonl", claude_line(1, 0, "s") + "{torn\n");
+  fs::create_symlink(dir.path() / "m.jsonl", dir.path() / "a.jsonl");
+  fs::create_symlink("m.jsonl", dir.path() / "z.jsonl");
+  const auto paths_of = [](const std::vector<std::string>& given) {
+    Paths paths;
+    for (const auto& source : discovered(given).sources) paths.push_back(source.path);
+    return paths;
+  };
+  CHECK(paths_of({dir.str()}) == Paths{dir.str("m.jsonl")});
+  CHECK(paths_of({dir.str("a.jsonl"), dir.str("z.jsonl")}) == Paths{dir.str("a.jsonl")});
 }
 
 TEST_CASE("damage in what two parts go on from is told once") {
