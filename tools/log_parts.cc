@@ -152,7 +152,10 @@ constexpr std::size_t kNone = ~std::size_t{0};
 class Joiner {
  public:
   explicit Joiner(std::span<const LogSource> sources)
-      : sources_(sources), before_(sources.size()), continued_(sources.size(), false) {}
+      : sources_(sources),
+        before_(sources.size()),
+        followed_(sources.size(), false),
+        continued_(sources.size(), false) {}
 
   std::vector<LogSource> join() {
     std::map<std::pair<LogKind, std::string>, std::vector<std::size_t>> threads;
@@ -277,7 +280,6 @@ class Joiner {
   void link(const std::string& thread, std::span<const std::size_t> files) {
     extents_.clear();
     for (const std::size_t i : files) extents_.emplace(i, extent_of(sources_[i]));
-    std::vector<bool> followed(sources_.size(), false);
     for (const std::size_t i : files) {
       if (!may_go_on(i, thread, files) || extent(i) == nullptr) continue;
       for (const std::size_t other : files) {
@@ -285,7 +287,7 @@ class Joiner {
         if (found && is_nearer(*found, before_[i])) before_[i] = *found;
       }
       const Before& before = before_[i];
-      if (before.file != kNone && before.until == 0) followed[before.file] = true;
+      if (before.file != kNone && before.until == 0) followed_[before.file] = true;
     }
     for (const std::size_t i : files) {
       continued_[i] =
@@ -293,22 +295,18 @@ class Joiner {
             const Extent* its = extent(other);
             if (its == nullptr) return false;
             const std::uint64_t last = extent(i)->last_line;
-            return its->last_line == last ? followed[other] : its->place_of(last).has_value();
+            return its->last_line == last ? followed_[other] : its->place_of(last).has_value();
           });
     }
   }
 
   /// One for each file that none goes on from at its end.
   std::vector<LogSource> made() const {
-    std::vector<bool> followed(sources_.size(), false);
-    for (const Before& before : before_) {
-      if (before.file != kNone && before.until == 0) followed[before.file] = true;
-    }
     std::vector<bool> told(sources_.size(), false);
     std::vector<LogSource> made;
     made.reserve(sources_.size());
     for (std::size_t i = 0; i < sources_.size(); ++i) {
-      if (!followed[i]) made.push_back(with_what_is_before(i, told));
+      if (!followed_[i]) made.push_back(with_what_is_before(i, told));
     }
     return made;
   }
@@ -333,6 +331,7 @@ class Joiner {
   std::span<const LogSource> sources_;
   std::vector<std::string> headers_;  // threads of Codex's headers, sorted
   std::vector<Before> before_;
+  std::vector<bool> followed_;  // at its end
   std::vector<bool> continued_;
   std::map<std::size_t, std::optional<Extent>> extents_;  // of the thread that is looked at
 };

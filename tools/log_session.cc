@@ -98,21 +98,31 @@ void LogReading::deliver(const std::string& session, EventDraft draft) {
 void LogReading::recall(const std::string& session, const Origin& first,
                         const std::function<void(const LogRecord&)>& take) {
   if (!whole() || error_) return;
-  const auto visit = [&](const EarlierLine& line) { recall_line(line, take); };
+  const LogReport report = report_;
+  const auto damaged = damaged_;
+  JsonTape tape;
+  const auto visit = [&](const EarlierLine& line) { recall(line, tape, take); };
   const auto done = sink_.visit_earlier_lines(session, *first.place(), visit);
+  report_ = report;
+  damaged_ = damaged;
   if (!done && !error_) error_ = done.error();
+}
+
+void LogReading::recall(const EarlierLine& line, JsonTape& tape,
+                        const std::function<void(const LogRecord&)>& take) {
+  const auto value = JsonSpan::whole(line.text, &tape);
+  if (!value) return;
+  recalled_ = &line;
+  take({*value, line.offset});
+  recalled_ = nullptr;
 }
 
 void LogReading::recall_line(const EarlierLine& line,
                              const std::function<void(const LogRecord&)>& take) {
-  JsonTape tape;
-  const auto value = JsonSpan::whole(line.text, &tape);
-  if (!value) return;
   const LogReport report = report_;
   const auto damaged = damaged_;
-  recalled_ = &line;
-  take({*value, line.offset});
-  recalled_ = nullptr;
+  JsonTape tape;
+  recall(line, tape, take);
   report_ = report;
   damaged_ = damaged;
 }

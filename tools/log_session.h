@@ -70,13 +70,15 @@ class LogReading {
   /// The line that is recalled; null: what is read is the file's own.
   const EarlierLine* recalled() const { return recalled_; }
 
-  /// Gives `take` one line as if it were recalled.
+  /// Gives `take` one line of another file in the same way.
   void recall_line(const EarlierLine& line, const std::function<void(const LogRecord&)>& take);
 
   /// Numbers repeated things: 0 for the first `key` of this file, then 1, 2, ...
   std::uint64_t occurrence(std::string_view key);
 
  private:
+  void recall(const EarlierLine& line, JsonTape& tape,
+              const std::function<void(const LogRecord&)>& take);
   /// Of an offset: the file, and where in it.
   std::pair<const std::string&, std::uint64_t> place(std::uint64_t offset) const;
 
