@@ -21,28 +21,37 @@ constexpr std::array<const char*, 6> kNames = {"a.jsonl",
                                                "rollout-2026-10-02T10-00-00-0a99_3.jsonl",
                                                "rollout-2026-10-02T10-00-00-0a98.jsonl"};
 
-std::filesystem::path folder() {
-  static const std::filesystem::path kFolder =
+/// Emptied for each input, and gone with the process.
+class Folder {
+ public:
+  ~Folder() { std::filesystem::remove_all(path_); }
+  const std::filesystem::path& empty() {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+    return path_;
+  }
+
+ private:
+  std::filesystem::path path_ =
       std::filesystem::temp_directory_path() / ("daybook-fuzz-" + std::to_string(::getpid()));
-  return kFolder;
-}
+};
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace daybook::tools;
-  std::filesystem::remove_all(folder());
-  std::filesystem::create_directories(folder());
+  static Folder all;
+  const std::filesystem::path& folder = all.empty();
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   std::size_t files = 0;
   for (const char* name : kNames) {
     const std::size_t end = std::min(rest.find(kBorder), rest.size());
-    std::ofstream(folder() / name, std::ios::binary) << rest.substr(0, end);
+    std::ofstream(folder / name, std::ios::binary) << rest.substr(0, end);
     ++files;
     if (end == rest.size()) break;
     rest.remove_prefix(end + 1);
   }
-  const std::array<std::string, 1> paths = {folder().string()};
+  const std::array<std::string, 1> paths = {folder.string()};
   const auto found = discover_logs(paths);
   DAYBOOK_CHECK(found.has_value());
   std::size_t told = 0;
