@@ -112,6 +112,7 @@ class ClaudeReader : public RecordReader {
   void begin(ClaudeSession& session, const Origin& first) {
     begun_.insert(&session);
     reading_.recall(session.log().id(), first, [&](const LogRecord& earlier) {
+      session.log().go_on();
       // What stands before the conversation was read here already.
       if (head_.contains(hash_of(earlier))) return;
       const ClaudeLine line(earlier.value);

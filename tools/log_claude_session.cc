@@ -105,10 +105,9 @@ void ClaudeSession::absorb(const ClaudeLine& line, const ClaudeMessage& message,
     const bool needed = !reading_.usage_only() || raw.find("\"iterations\"") != raw.npos;
     response.usage_raw = needed ? raw : std::string_view();
   }
-  if (better) {
-    response.model = message.model.text();
-    std::swap(response.best, origin);
-  }
+  if (better) response.model = message.model.text();
+  // The latest line stands for the response: with a later one it is another state of it.
+  std::swap(response.latest, origin);
   if (origin) response.others.push_back(origin);
   if (ended) {
     response.ended = true;
@@ -188,7 +187,7 @@ void ClaudeSession::close() {
   store_answer(*open_);
   const bool repeated = novelty == Novelty::repeated;
   if (repeated) {
-    if (open_->best) open_->others.push_back(open_->best);
+    if (open_->latest) open_->others.push_back(open_->latest);
   } else {
     open_->usage.authority = authority_of(*open_);
     open_->novelty = novelty;
@@ -199,10 +198,10 @@ void ClaudeSession::close() {
     if (open_->usage.authority == schema::Authority::lower_bound) {
       reading_.note("responses without a final line: their output is a lower bound");
     }
-    emit(*open_, stable_id, open_->best);
+    emit(*open_, stable_id, open_->latest);
   }
   std::vector<Origin> others = std::move(open_->others);
-  last_origin_ = open_->best;
+  last_origin_ = open_->latest;
   open_.reset();
   for (Origin& other : others) {
     log_.keep("assistant",

@@ -66,7 +66,7 @@ class ClaudeSession {
     std::string diagnostics;
     std::vector<std::string> tools;
     std::vector<Part> parts;
-    Origin best;
+    Origin latest;  // its latest line
     std::vector<Origin> others;
     ClaudeBranches::Slot slot;
   };

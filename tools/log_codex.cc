@@ -85,12 +85,14 @@ class CodexReader : public RecordReader {
   /// Whether the header belongs to history that a thread copied whose own header, and that alone,
   /// is another file's.
   bool begins_in_copy(const CodexLine& line, const CodexOrigins& origins) {
-    const std::string named = codex_thread_named(reading_.source().file);
-    if (!reading_.whole() || !reading_.options().finder || named == origins.thread) return false;
-    const auto log = reading_.options().finder(reading_.kind(), named);
+    const std::string& file = reading_.source().file;
+    const std::string named = codex_thread_named(file);
+    // A copy may be called anything.
+    if (!reading_.whole() || !file.starts_with("rollout-") || named == origins.thread) return false;
+    const auto log = codex_log(reading_.source(), reading_.options().finder, named);
     bool found = false;
     if (!log) return false;
-    visit_codex_lines(*log, [&](const CodexLine& first, const EarlierLine&) {
+    visit_codex_lines(*log, [&](const CodexLine& first, const EarlierLine&, std::uint64_t) {
       found = first.type.is("session_meta") && CodexOrigins(first.payload).thread == named &&
               line.at >= first.at && line.at - first.at < kCodexBurstNs;
       return false;
@@ -102,8 +104,8 @@ class CodexReader : public RecordReader {
   void search(std::uint64_t least) {
     searched_ = true;
     if (counted_by_ordinal_) return;
-    CodexCopied copied =
-        copied_history(reading_.source(), reading_.options().finder, thread_->id(), forked_from_);
+    CodexCopied copied = copied_history(reading_.source(), reading_.options().finder, thread_->id(),
+                                        forked_from_, burst_at_);
     copied.end = std::max(copied.end, least);
     if (copied.estimated) {
       reading_.note("history copied from a thread whose file is missing: its end is estimated");
@@ -127,6 +129,7 @@ class CodexReader : public RecordReader {
     visit([&](const CodexLine& before, const LogRecord&) {
       take_header(before);
       header = header || is_own_header(before);
+      thread_->log().go_on();
     });
     if (!header) take_head(line);
     if (!forked_from_.empty()) search(0);
@@ -151,8 +154,10 @@ class CodexReader : public RecordReader {
     if (origins.thread == thread_->id()) {
       thread_->header(line, origins);
       note_header(line, origins);
-    } else if (!counted_by_ordinal_ && forked_from_.empty()) {
-      forked_from_ = origins.thread;
+      if (burst_at_ == 0 && !forked_from_.empty()) burst_at_ = line.at;
+    } else if (!counted_by_ordinal_) {
+      if (forked_from_.empty()) forked_from_ = origins.thread;
+      burst_at_ = line.at;
     }
   }
 
@@ -161,17 +166,21 @@ class CodexReader : public RecordReader {
   void take_head(const CodexLine& first) {
     const auto log = codex_log(reading_.source(), reading_.options().finder, thread_->id());
     if (!log) return;
-    visit_codex_lines(*log, [&](const CodexLine& line, const EarlierLine&) {
+    const auto is_before = [&](const CodexLine& line, const EarlierLine& text) {
+      return line.at <= first.at && text.file != reading_.source().file;
+    };
+    visit_codex_lines(*log, [&](const CodexLine& line, const EarlierLine& text, std::uint64_t) {
+      if (!is_before(line, text)) return false;
       take_header(line);
-      return line.at <= first.at;
+      return true;
     });
     CodexCopied copied;
     if (!forked_from_.empty()) {
       copied = copied_history(*log, reading_.options().finder, thread_->id(), forked_from_);
     }
-    visit_codex_lines(*log, [&](const CodexLine& line, const EarlierLine& text) {
-      const bool own = text.offset >= copied.end || is_own_header(line);
-      if (line.at > first.at || (own && !is_setting(line))) return false;
+    visit_codex_lines(*log, [&](const CodexLine& line, const EarlierLine& text, std::uint64_t at) {
+      const bool own = at >= copied.end || is_own_header(line);
+      if (!is_before(line, text) || (own && !is_setting(line))) return false;
       reading_.recall_line(text, [&](const LogRecord& record) {
         if (own) {
           thread_->take(line, record);
@@ -184,15 +193,22 @@ class CodexReader : public RecordReader {
   }
 
   static bool is_setting(const CodexLine& line) {
-    return line.type.is("session_meta") || line.type.is("turn_context") ||
-           line.kind.is("thread_settings_applied") || line.kind.is("task_started") ||
-           line.kind.is("turn_started");
+    if (line.type.is("session_meta") || line.type.is("turn_context") ||
+        line.kind.is("thread_settings_applied") || line.kind.is("task_started") ||
+        line.kind.is("turn_started")) {
+      return true;
+    }
+    // What the program writes in front of the first prompt.
+    const JsonSpan role = line.payload["role"];
+    return line.type.is("response_item") && line.kind.is("message") && !role.is("assistant") &&
+           (!role.is("user") || is_codex_context(codex_text(line.payload["content"])));
   }
 
   void open(const std::string& id) {
     thread_ = std::make_unique<CodexThread>(reading_, id.empty() ? named_by_file() : id);
     searched_ = false;
     copied_end_ = 0;
+    burst_at_ = 0;
   }
 
   CodexThread& thread() {
@@ -212,6 +228,7 @@ class CodexReader : public RecordReader {
   std::string forked_from_;  // until the copied part is searched for
   bool counted_by_ordinal_ = false;
   std::uint64_t copied_end_ = 0;  // of the file that is read
+  std::int64_t burst_at_ = 0;     // as a file before it told
   bool searched_ = false;
 };
 

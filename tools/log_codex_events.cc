@@ -330,9 +330,8 @@ bool CodexThread::waits() const {
 
 void CodexThread::finish() {
   if (waits()) {
-    constexpr std::string_view kWhy = "an answer whose figures have not come yet";
-    log_.keep("response", schema::ImportReason::metadata, kWhy, open_->origin);
-    log_.set_aside(kWhy);
+    log_.keep("response", schema::ImportReason::metadata, kWaitingLine, open_->origin);
+    log_.set_aside(kWaitingLine);
     reading_.note("answers at the end of a log whose figures have not come yet: no calls so far");
   } else {
     flush();

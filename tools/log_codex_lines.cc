@@ -35,7 +35,7 @@ void each_line(const LogSource& source, const Visit& visit) {
     const auto got = lines.next(line);
     if (!got || !*got) return;
     const auto record = JsonSpan::whole(line.text);
-    if (record && !visit(CodexLine(*record), line)) return;
+    if (record && !visit(CodexLine(*record), line, **bytes)) return;
   }
 }
 
@@ -59,7 +59,7 @@ std::vector<std::filesystem::path> folders_near(const LogSource& source) {
 std::optional<LogSource> log_near(const LogSource& source, const std::string& thread) {
   namespace fs = std::filesystem;
   if (thread.empty()) return {};
-  std::vector<LogSource> named;
+  std::vector<std::string> named;
   for (const fs::path& folder : folders_near(source)) {
     std::error_code error;
     fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied,
@@ -67,17 +67,17 @@ std::optional<LogSource> log_near(const LogSource& source, const std::string& th
     const bool deep = folder != fs::path(source.path).parent_path();
     for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
       if (!deep) at.disable_recursion_pending();
-      LogSource one;
-      one.kind = LogKind::codex;
-      one.path = at->path().string();
-      one.file = at->path().filename().string();
-      if (one.path != source.path && one.file.find(thread) != std::string::npos) {
-        named.push_back(std::move(one));
+      const bool names_it = at->path().filename().string().find(thread) != std::string::npos;
+      std::error_code ignored;
+      if (names_it && at->path() != source.path && at->is_regular_file(ignored)) {
+        named.push_back(at->path().string());
       }
     }
   }
-  std::ranges::sort(named, {}, &LogSource::path);
-  return finder_over(named)(LogKind::codex, thread);
+  const auto found = discover_logs(named);
+  if (!found) return {};
+  const std::vector<LogSource> joined = join_parts(found->sources);
+  return finder_over(joined)(LogKind::codex, thread);
 }
 
 }  // namespace
@@ -142,13 +142,13 @@ struct ForeignPart {
 };
 
 ForeignPart foreign_part(const LogSource& source, const std::string& own_thread,
-                         const std::string& forked_from) {
+                         const std::string& forked_from, std::int64_t burst_at) {
   ForeignPart found;
   if (!forked_from.empty()) found.threads.push_back(forked_from);
-  std::int64_t start = 0;
+  std::int64_t start = burst_at;
   bool in_burst = true;
   bool met_foreign = false;
-  each_line(source, [&](const CodexLine& line, const LogLine& text) {
+  each_line(source, [&](const CodexLine& line, const LogLine& text, const ByteSource&) {
     const std::uint64_t end = text.offset + text.bytes.size();
     const bool meta = line.type.is("session_meta");
     if (meta) {
@@ -185,16 +185,20 @@ std::optional<LogSource> codex_log(const LogSource& source, const LogFinder& fin
   return found && found->path != source.path ? found : log_near(source, thread);
 }
 
-void visit_codex_lines(const LogSource& source,
-                       const std::function<bool(const CodexLine&, const EarlierLine&)>& visit) {
-  each_line(source, [&](const CodexLine& line, const LogLine& text) {
-    return visit(line, {text.text, source.file, text.offset, false, false});
+void visit_codex_lines(
+    const LogSource& source,
+    const std::function<bool(const CodexLine&, const EarlierLine&, std::uint64_t at)>& visit) {
+  each_line(source, [&](const CodexLine& line, const LogLine& text, const ByteSource& bytes) {
+    const auto part = bytes.part_at(text.offset);
+    const LogSource& file = part.number == 0 ? source : source.rest[part.number - 1];
+    return visit(line, {text.text, file.file, text.offset - part.start, false, false}, text.offset);
   });
 }
 
 CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
-                           const std::string& own_thread, const std::string& forked_from) {
-  const ForeignPart foreign = foreign_part(source, own_thread, forked_from);
+                           const std::string& own_thread, const std::string& forked_from,
+                           std::int64_t burst_at) {
+  const ForeignPart foreign = foreign_part(source, own_thread, forked_from, burst_at);
   CodexCopied found;
   std::unordered_set<std::uint64_t> known;
   std::vector<std::uint64_t> hashes;
@@ -205,7 +209,7 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
       found.estimated = found.estimated || thread == foreign.threads.front();
       continue;
     }
-    each_line(*parent, [&](const CodexLine& line, const LogLine&) {
+    each_line(*parent, [&](const CodexLine& line, const LogLine&, const ByteSource&) {
       strong_hashes(line, hashes);
       known.insert(hashes.begin(), hashes.end());
       return true;
@@ -215,7 +219,7 @@ CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
   // The parent went on after it was copied: what it has alone does not matter here. Lines of the
   // copied part that carry no id lie before one that does.
   bool after_foreign = !forked_from.empty();
-  each_line(source, [&](const CodexLine& line, const LogLine& text) {
+  each_line(source, [&](const CodexLine& line, const LogLine& text, const ByteSource&) {
     const std::uint64_t end = text.offset + text.bytes.size();
     if (line.type.is("session_meta") && CodexOrigins(line.payload).thread != own_thread) {
       after_foreign = true;
@@ -239,7 +243,7 @@ std::unordered_set<std::string> conflicting_records(const LogSource& source,
                                                     const std::string& own_thread) {
   std::unordered_set<std::string> found;
   CodexCounter counter(false);
-  each_line(source, [&](const CodexLine& line, const LogLine&) {
+  each_line(source, [&](const CodexLine& line, const LogLine&, const ByteSource&) {
     if (!is_own_record(line, own_thread)) return true;
     CodexCount count;
     if (counter.record(line.payload, count) == CodexCounter::Record::conflicting) {

@@ -43,9 +43,11 @@ struct CodexOrigins {
 std::optional<LogSource> codex_log(const LogSource& source, const LogFinder& finder,
                                    const std::string& thread);
 
-/// The lines of a log that can be read, none of them held, until `visit` returns false.
-void visit_codex_lines(const LogSource& source,
-                       const std::function<bool(const CodexLine&, const EarlierLine&)>& visit);
+/// The lines of a log that can be read, none of them held, until `visit` returns false. `at`: the
+/// line's offset in the log as open_log() reads it.
+void visit_codex_lines(
+    const LogSource& source,
+    const std::function<bool(const CodexLine&, const EarlierLine&, std::uint64_t at)>& visit);
 
 /// Where copied history ends.
 struct CodexCopied {
@@ -56,8 +58,10 @@ struct CodexCopied {
 /// Finds it by the ids and counters that also are in the files of the threads whose headers are
 /// copied or that `forked_from` names ("": none), and by the burst of lines in the first second
 /// where such a file is missing. End 0: nothing is copied.
+/// `burst_at`: when the history was copied, as a file before this one told; 0: none did.
 CodexCopied copied_history(const LogSource& source, const LogFinder& finder,
-                           const std::string& own_thread, const std::string& forked_from);
+                           const std::string& own_thread, const std::string& forked_from,
+                           std::int64_t burst_at = 0);
 
 /// Whether a line is a token_usage_record of this thread.
 bool is_own_record(const CodexLine& line, const std::string& own_thread);

@@ -524,7 +524,10 @@ void CodexThread::compacted(const CodexLine& line, Origin& origin) {
   const std::string summary = line.payload["message"].text();
   if (!summary.empty()) made.summary = reading_.sink().content(summary);
   replace_history(line.payload);
-  const std::string stable = fmt::format("{}/{}", id(), Digest::of(line.payload.raw()).hex());
+  // Most tell nothing, and so the same.
+  std::string stable = fmt::format("{}/{}", id(), Digest::of(line.payload.raw()).hex());
+  const std::uint64_t occurrence = reading_.occurrence("compaction/" + stable);
+  if (occurrence != 0) stable += fmt::format("#{}", occurrence);
   log_.add(std::move(made), origin, "compaction", stable);
 }
 

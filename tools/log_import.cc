@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tools/log_file.h"
@@ -238,7 +239,10 @@ Result<JournalSink::Session*> JournalSink::session(const std::string& log_sessio
   if (options_.dry != nullptr) {
     auto& seen = options_.dry->sessions[id.str()];
     made.known = seen;
-    if (seen != nullptr) return &made;
+    if (seen != nullptr) {
+      made.fresh = seen->empty();
+      return &made;
+    }
     made.known = seen = std::make_shared<KnownEvents>();
   } else {
     made.known = std::make_shared<KnownEvents>();
@@ -250,11 +254,8 @@ Result<JournalSink::Session*> JournalSink::session(const std::string& log_sessio
     head = *known;
   }
   made.writer = std::make_unique<journal::SessionWriter>(id, head, import_stamper());
-  if (head.version == 0) {
-    ++new_sessions_;
-  } else {
-    DAYBOOK_TRY(load_known(made, id));
-  }
+  if (head.version > 0) DAYBOOK_TRY(load_known(made, id));
+  made.fresh = head.version == 0;
   return &made;
 }
 
@@ -379,6 +380,7 @@ Result<void> JournalSink::event(const std::string& log_session, EventDraft draft
     return {};
   }
   ++appended_;
+  if (std::exchange(session.fresh, false)) ++new_sessions_;
   if (options_.dry != nullptr) {
     (*session.known)[key] = 0;
     return {};

@@ -75,6 +75,7 @@ class JournalSink : public LogSink {
   struct Session {
     std::unique_ptr<journal::SessionWriter> writer;
     bool acquired = false;
+    bool fresh = false;  // nothing of it is held so far
     std::shared_ptr<KnownEvents> known;
     std::unordered_map<std::uint64_t, std::uint64_t> positions;  // reader's to journal's versions
     std::uint64_t position = 0;

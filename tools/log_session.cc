@@ -352,6 +352,8 @@ void LogSession::keep(std::string_view type, schema::ImportReason reason, std::s
   if (reading_.whole()) {
     const auto& hash = origin.payload_hash();
     stable.append(hash.begin(), hash.end());
+    // Its like may have waited at the end of an earlier part.
+    if (detail == kWaitingLine) stable += std::to_string(origin.at());
   } else {
     stable += std::to_string(origin.offset());
   }
@@ -367,7 +369,7 @@ void LogSession::finish() {
   const auto is_line = [](const EventDraft& draft) {
     return draft.payload.AsImportedLine() != nullptr;
   };
-  if (!header_out_ && std::ranges::all_of(before_header_, is_line) &&
+  if (!header_out_ && !goes_on_ && std::ranges::all_of(before_header_, is_line) &&
       std::ranges::all_of(waiting_, is_line)) {
     if (!before_header_.empty() || !waiting_.empty()) {
       reading_.note("files without a prompt or an answer: no session is made of them");

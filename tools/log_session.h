@@ -173,7 +173,9 @@ class LogSession {
   /// Lines that lead to requests: what `Call::not_before` is made of.
   replay::LeadTime& lead() { return lead_; }
 
-  /// Everything that waits goes to the sink. Lines alone make no session.
+  /// The sink holds its beginning.
+  void go_on() { goes_on_ = true; }
+  /// Everything that waits goes to the sink. Lines alone make no session, but go on with one.
   void finish();
 
  private:
@@ -184,6 +186,7 @@ class LogSession {
   schema::SessionImportedT header_;
   std::shared_ptr<const replay::CallSession> call_session_;
   bool header_out_ = false;
+  bool goes_on_ = false;
   bool holding_ = false;
   std::vector<EventDraft> before_header_;
   std::deque<EventDraft> waiting_;
@@ -194,6 +197,9 @@ class LogSession {
   std::uint32_t turn_ = 0;
   bool turn_open_ = false;
 };
+
+/// ImportedLine.detail of the first line of an answer that is no call yet.
+inline constexpr std::string_view kWaitingLine = "an answer whose figures have not come yet";
 
 /// The prompt, cut to what a listing shows.
 std::string title_of(std::string_view prompt);

@@ -328,6 +328,11 @@ TEST_CASE("reports of a journal do not change when its logs are imported again")
 
 using Files = std::vector<std::pair<std::string, std::string>>;  // name and text
 
+Files operator+(Files a, const Files& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 /// What both commands print of a journal into which `files` were imported.
 std::string journal_reports(const Files& files, bool at_once) {
   const TempDir dir;
@@ -392,9 +397,70 @@ TEST_CASE("reports of a journal do not change when Codex's logs are split at any
   }
 }
 
+TEST_CASE("a rollout that says the same several times may be split at any line") {
+  // Compactions that tell nothing.
+  const Thread thread("7a01", 0);
+  std::string text = thread.text(0, 2);
+  for (int turn = 2; turn < 4; ++turn) {
+    text += fmt::format(R"({{"timestamp":"2026-10-02T10:00:{}8.000Z","type":"compacted",)"
+                        R"("payload":{{"message":""}}}})"
+                        "\n",
+                        turn - 1);
+    text += thread.turns[turn];
+  }
+  check_cuts(thread.file() + ".jsonl", thread.file() + "_2.jsonl", text);
+}
+
+TEST_CASE("a response whose first line tells the most may be split at any line") {
+  std::string text;
+  const auto add = [&](const std::string& type, const std::string& message) {
+    static int number = 0;
+    text += fmt::format(R"({{"parentUuid":{},"sessionId":"s","type":"{}","uuid":"u{}",)"
+                        R"("timestamp":"2026-10-01T10:00:{:02}.000Z","message":{}}})"
+                        "\n",
+                        text.empty() ? "null" : fmt::format("\"u{}\"", number), type, number + 1,
+                        number + 1, message);
+    ++number;
+  };
+  const auto answer = [&](const char* tool, int output) {
+    add("assistant",
+        fmt::format(R"({{"id":"m1","model":"claude-sonnet-5","role":"assistant","content":)"
+                    R"([{{"type":"tool_use","id":"t-{0}","name":"{0}","input":{{}}}}],)"
+                    R"("usage":{{"input_tokens":900,"output_tokens":{1}}}}})",
+                    tool, output));
+  };
+  add("user", R"({"role":"user","content":"go"})");
+  answer("Bash", 8);
+  answer("Grep", 1);
+  answer("Read", 1);
+  check_cuts("s.jsonl", "rest.jsonl", text);
+}
+
+TEST_CASE("a fork may be split at any line, and its parent, and imported file by file") {
+  const auto cut = [](const std::string& thread, std::size_t lines) {
+    const std::string text = codex_text(thread);
+    const std::size_t end = behind(text, lines);
+    Files files = {{codex_file(thread) + ".jsonl", text.substr(0, end)}};
+    if (end < text.size()) files.emplace_back(codex_file(thread) + "_2.jsonl", text.substr(end));
+    return files;
+  };
+  const std::string expected = journal_reports(cut("0b01", kLongest) + cut("0b02", kLongest), true);
+  const std::string alone = journal_reports(cut("0b02", kLongest), true);
+  for (std::size_t lines = 1; lines < 19; ++lines) {
+    INFO("cut behind line " << lines);
+    CHECK(journal_reports(cut("0b01", lines) + cut("0b02", lines), false) == expected);
+    // Behind the copied history nothing says that its end was estimated.
+    if (lines < 12) CHECK(journal_reports(cut("0b02", lines), true) == alone);
+  }
+}
+
 TEST_CASE("reports of a journal do not change when a log is split into its lines") {
   const Thread thread("7a01", 0);
-  const std::string text = thread.text();
+  // Each answer begins with the same item.
+  const std::string text = std::regex_replace(
+      thread.text(), std::regex(R"x(\{"timestamp":"([^"]*)"[^\n]*"role":"assistant")x"),
+      R"({"timestamp":"$1","type":"response_item","payload":{"type":"reasoning","summary":[]}})"
+      "\n$&");
   const auto parts = [&](std::size_t first) {
     Files files = {{thread.file() + ".jsonl", text.substr(0, behind(text, first))}};
     for (std::size_t i = first; behind(text, i) < text.size(); ++i) {
