@@ -199,8 +199,11 @@ class Joiner {
   bool may_go_on(std::size_t i, const std::string& thread, std::span<const std::size_t> files) {
     const LogSource& source = sources_[i];
     if (source.kind == LogKind::codex) return source.thread != thread;
-    return source.goes_on || std::ranges::any_of(files, [&](std::size_t other) {
-             return other != i && sources_[other].begun_at <= source.begun_at;
+    // A file of the same beginning and size is a copy: most are, and cost nothing more.
+    return source.goes_on || std::ranges::any_of(files, [&](std::size_t file) {
+             const LogSource& other = sources_[file];
+             return other.begun_at < source.begun_at ||
+                    (other.begun_at == source.begun_at && other.size != source.size);
            });
   }
 
