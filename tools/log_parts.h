@@ -15,9 +15,10 @@ namespace daybook::tools {
 /// of each; all others come back as they are. A file goes on from another one of its thread when
 ///  - Claude Code: it begins with a line whose parent that one holds, or begins when that one has
 ///    ended;
-///  - Codex: its name tells the thread, but its first line does not;
-/// and that one does not hold its first line. Only files that may go on from another are looked
-/// into, and those that they may go on from. Of a file that several go on from each makes a source.
+///  - Codex: its name tells the thread, but its first line does not.
+/// Of one that holds its first line, because they are copies in part, only what lies before that is
+/// read. Only threads in which a file may go on from another are looked into. Where several files
+/// go on from one, each makes a source.
 std::vector<LogSource> join_parts(std::span<const LogSource> sources);
 
 /// The bytes of a source and of its rest. Lines do not run on from file to file.

@@ -227,6 +227,19 @@ TEST_CASE("the kind of a subagent is told by whatever file of its log lies besid
   CHECK(agents() == both);
 }
 
+TEST_CASE("a part that makes no session is counted as none") {
+  const TempDir dir;
+  write_file(dir.path() / rollout_name("0a99"), codex_header(1, "0a99"));
+  write_file(dir.path() / rollout_name("0a99_2"), codex_answer(1));
+  Cli cli;
+  for (const bool dry : {true, false}) {
+    INFO((dry ? "dry" : "for good"));
+    std::vector<std::string> arguments = {"import", dir.str()};
+    if (dry) arguments.emplace_back("--dry-run");
+    CHECK_THAT(cli.run(arguments).out, Catch::Contains(" 1 new session,"));
+  }
+}
+
 TEST_CASE("a file to which several paths lead is read once") {
   const TempDir dir;
   write_file(dir.path() / "m.jsonl", claude_line(1, 0, "s") + "{torn\n");
